@@ -60,7 +60,7 @@ from subak.live.node.layout import Layout, Peer, Timing
 BATCH = 256  # messages that a role is handed at once
 POSTS = 16  # messages that one of a batch may post
 PATIENCE = 0.1  # share of its delay, and of the slack of timers, that a timer waits for a call that comes anyway
-SERVED_MAX = 20_000  # messages that are served before what they led to is sent
+SERVED_MAX = 4_000  # messages that are served before what they led to is sent: some 20 ms of them
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
 ALONE = frozenset((ALIVE, BEAT, BOOT, CHANGE, CHECK, HOLDS, RECONFIGURE, REPORT, RESTART, TICK, WATCH))
@@ -81,6 +81,14 @@ class Put(NamedTuple):
     bodies: list[bytes]
 
 
+class PutLarge(NamedTuple):
+    """Write a body under a key, which is made where it is written: beside the event loop."""
+
+    table: str
+    key: int
+    body: Callable[[], bytes]
+
+
 class Drop(NamedTuple):
     """Remove keys from a table."""
 
@@ -88,7 +96,15 @@ class Drop(NamedTuple):
     keys: list[Any]
 
 
-Write = Put | Drop
+class DropRange(NamedTuple):
+    """Remove the keys of a table, which are numbers, from *first* on, up to *end*."""
+
+    table: str
+    first: int
+    end: int
+
+
+Write = Put | PutLarge | Drop | DropRange
 
 
 class Cut(NamedTuple):
@@ -166,6 +182,7 @@ class Node:
         while self.timers and self.timers[0][2] <= self.now:
             *_, kind, message = heapq.heappop(self.timers)
             self.pending.append((HANDLER_OF[kind], kind, message))
+        self.go_on()
         self._serve_pending()
         self.settle()
         ready = Ready(self.writes, self._frames(), self.effects)
@@ -211,6 +228,9 @@ class Node:
 
     def on_effect(self, kind: int, row: Any) -> None:
         """Carry out what a handler posts to the executor; the row is there until this returns."""
+
+    def go_on(self) -> None:
+        """Do a part of what takes many calls."""
 
     def settle(self) -> None:
         """Do what follows from all that was served, before it is returned."""

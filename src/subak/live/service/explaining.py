@@ -23,7 +23,7 @@ def explanation_of(
     node: GlobalNode, file: FederationFile, known: Known, index: int, machines: Mapping[int, str]
 ) -> Explanation:
     """Return why a task stands as it stands."""
-    state = known.states[index]
+    state = known.state(index)
     shortages = tuple(_shortages(node, file, known, index))
     preempted = [event for event in known.events if event.task == index and event.why in PREEMPTIONS]
     by, why = preempted_by(preempted[-1], node.queues) if preempted else ("", "")
@@ -34,7 +34,7 @@ def explanation_of(
 
 
 def _words(known: Known, index: int, shortages: tuple[Shortage, ...], machines: Mapping[int, str]) -> str:
-    state = known.states[index]
+    state = known.state(index)
     if state == TASK_ENDED:
         words = words_of(known, index)
         return f"it has ended: {words}" if words else "it has finished"
@@ -44,12 +44,12 @@ def _words(known: Known, index: int, shortages: tuple[Shortage, ...], machines: 
             f"; before, {last}" if last else "")
     if shortages:
         return shortages[0].words
-    machine = machines.get(int(known.rows[index]["machine"]), "")
+    machine = machines.get(int(known.row(index)["machine"]), "")
     return f"it is {state}" + (f" on {machine}" if machine else "")
 
 
 def _shortages(node: GlobalNode, file: FederationFile, known: Known, index: int) -> Iterator[Shortage]:
-    state, stage = known.states[index], known.stage_of(index)
+    state, stage = known.state(index), known.stage_of(index)
     if state == TASK_BLOCKED:
         for name in stage.depends_on:
             yield Shortage(test="stage", what=name, words=f"stage {name}, which it depends on, has not finished")
@@ -61,8 +61,8 @@ def _shortages(node: GlobalNode, file: FederationFile, known: Known, index: int)
 
 def _places(node: GlobalNode, file: FederationFile, known: Known, index: int) -> Iterator[Shortage]:
     """Yield what is missing in each cluster for a task that waits."""
-    stage, place = known.stage_of(index), int(known.rows[index]["row"])
-    shape = int(node.tasks.shape[place])
+    stage = known.stage_of(index)
+    shape = known.stored.shapes[known.spec.stages.index(stage)]
     fits_somewhere = False
     for cluster, entry in enumerate(file.cluster):
         first = cluster * node.layout.machines_each

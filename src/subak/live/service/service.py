@@ -5,9 +5,10 @@ of the node, or, of jobs that have ended, from the store.
 """
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 from msgspec import json, msgpack, structs
 
 from subak.errors import InputError
@@ -39,16 +40,19 @@ from subak.live.node.base import Node
 from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import LOGS, TAIL, Answer, Ask
 from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
+from subak.live.node.global_master.rows import read_ended
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
-from subak.live.service.views import Known, ended_job, event_view, job_on_disk, job_view, open_job, task_view
+from subak.live.service.views import PART, STATES, Known, Tally, ended_job, event_view, open_job, task_view
 from subak.live.store.sqlite import SqliteStore, StoreError
 
 ASK_S = 10.0  # that a machine has to answer
 SUBMIT_S = 30.0  # that the disk has to take a job
 POLL_S = 0.1  # between two looks at what an attempt has written
 ENDED_KEPT = 256  # jobs that have ended, as they were read last
+TASKS_KEPT = 1_000_000  # that they have together at most, but for the last
+READ_TOGETHER = 64  # jobs that are read from the disk in one go
 
 
 class Driver(Protocol):
@@ -73,6 +77,7 @@ class NodeService:
         self.changes: dict[int, asyncio.Event] = {}  # by job that is open: set, and made anew, with every change
         self.ends: dict[int, asyncio.Event] = {}  # by job that is open: set when it has ended
         self.ended: dict[int, Known] = {}
+        self.tasks_kept = 0  # of those
 
     # -- what the node does --------------------------------------------------------------------------------------------
 
@@ -128,26 +133,33 @@ class NodeService:
         name = id_.partition(".")[0]
         job = self.node.book.of_number.get(number)
         if job is not None:
-            known = open_job(name, job, self.node.book.now[job.places], self.node.master)
+            known = open_job(name, job, self.node.book, self.node.master)
         elif number in self.ended:
             known = self.ended[number]
         else:
-            body = await asyncio.to_thread(self.store.body, "ended", number)
-            if body is None and number in self.node.ended:  # it ended just now, and is on its way to the disk
+            found = await asyncio.to_thread(self._on_disk, [number])
+            if not found and number in self.node.ended:  # it ended just now, and is on its way to the disk
                 await self._durable()
-                body = await asyncio.to_thread(self.store.body, "ended", number)
-            if body is None:
+                found = await asyncio.to_thread(self._on_disk, [number])
+            if not found:
                 raise NotFoundError(f"there is no job {name}, or it ended so long ago that it was forgotten")
-            known = self._keep(number, job_on_disk(name, body))
-        if index >= len(known.states):
-            raise NotFoundError(f"job {name} has {len(known.states):,} tasks, from 0 on: there is no task {index}")
+            known = self._keep(number, found[number])
+        if index >= known.tasks:
+            raise NotFoundError(f"job {name} has {known.tasks:,} tasks, from 0 on: there is no task {index}")
         return known, index
+
+    def _on_disk(self, numbers: Sequence[int]) -> dict[int, Known]:
+        """Return those jobs that have ended and are on disk. Called in another thread."""
+        bodies = self.store.bodies("ended", numbers)
+        return {int(number): ended_job(self.node.job_name(int(number)), *read_ended(body))
+                for number, body in bodies.items()}
 
     def _keep(self, number: int, known: Known) -> Known:
         """Keep a job that has ended for those who ask next."""
         self.ended[number] = known
-        if len(self.ended) > ENDED_KEPT:
-            del self.ended[next(iter(self.ended))]
+        self.tasks_kept += known.tasks
+        while len(self.ended) > 1 and (len(self.ended) > ENDED_KEPT or self.tasks_kept > TASKS_KEPT):
+            self.tasks_kept -= self.ended.pop(next(iter(self.ended))).tasks
         return known
 
     def _machines(self) -> dict[int, MachineFact]:
@@ -185,26 +197,49 @@ class NodeService:
 
     async def job(self, id: str) -> JobView:
         """See `Service`."""
-        return job_view((await self._known(id))[0])
+        while True:
+            known, _ = await self._known(id)
+            tally = Tally(known)
+            for part in known.parts():
+                tally.add(part)
+                if known.tasks > PART:
+                    await asyncio.sleep(0)
+            if known.job is None or self.node.book.of_number.get(known.job.number) is known.job:
+                return tally.view()  # else it has ended meanwhile
 
     async def jobs(self, wanted: JobFilter, cursor: str, limit: int) -> Page[JobView]:
         """See `Service`."""
         below = int(cursor) if cursor.isdecimal() else 1 << 62
-        numbers = sorted({*self.node.book.of_number, *self.node.ended}, reverse=True)
+        numbers = [number for number in sorted({*self.node.book.of_number, *self.node.ended}, reverse=True)
+                   if number < below and self._may_be(number, wanted)]
         items: list[JobView] = []
-        for number in numbers:
-            if number >= below:
-                continue
+        for place, number in enumerate(numbers):
+            if place % READ_TOGETHER == 0:
+                await self._read_ahead(numbers[place : place + min(READ_TOGETHER, limit - len(items))])
             try:
                 view = await self.job(self.node.job_name(number))
             except NotFoundError:
                 continue
-            inside = not wanted.queue or f"{view.queue}/".startswith(f"{wanted.queue}/")
-            if inside and wanted.state in (None, view.state) and wanted.name in ("", view.name):
+            if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state):
                 items.append(view)
                 if len(items) == limit:
                     return Page(items=tuple(items), cursor=str(number))
         return Page(items=tuple(items))
+
+    def _may_be(self, number: int, wanted: JobFilter) -> bool:
+        """Whether a job is of a name and a queue, and may be in a state, by what is known of it without its tasks."""
+        job = self.node.book.of_number.get(number)
+        if job is None and wanted.state not in (None, "ended"):
+            return False
+        head = (job.spec.queue, job.spec.metadata.name) if job is not None else self.node.heads.get(number)
+        return head is None or _is_wanted(*head, wanted)
+
+    async def _read_ahead(self, numbers: Sequence[int]) -> None:
+        """Read those jobs that have ended together."""
+        missing = [number for number in numbers if number not in self.ended and number not in self.node.book.of_number]
+        if len(missing) > 1:
+            for number, known in (await asyncio.to_thread(self._on_disk, missing)).items():
+                self._keep(number, known)
 
     async def wait(self, id: str, seen: int | None, timeout_s: float) -> JobView:
         """See `Service`."""
@@ -225,7 +260,13 @@ class NodeService:
         """See `Service`."""
         known, _ = await self._known(id)
         first, names = int(cursor) if cursor.isdecimal() else 0, self._names()
-        wanted = [index for index in range(first, len(known.states)) if state in (None, known.states[index])]
+        wanted: list[int] = []
+        for part in known.parts(first):
+            here = np.ones(part.codes.size, bool) if state is None else part.codes == STATES.index(state)
+            wanted += (part.first + np.flatnonzero(here)).tolist()
+            if len(wanted) > limit:
+                break
+            await asyncio.sleep(0)
         items = tuple(task_view(known, index, names) for index in wanted[:limit])
         return Page(items=items, cursor=str(wanted[limit]) if len(wanted) > limit else "")
 
@@ -246,9 +287,9 @@ class NodeService:
     async def preempt(self, id: str) -> TaskView:
         """See `Service`."""
         known, index = await self._known(id)
-        if known.states[index] != TASK_RUNNING:
-            raise RefusedError(f"task {id} is {known.states[index]}: only one that is running can be preempted")
-        row = known.rows[index]
+        if known.state(index) != TASK_RUNNING:
+            raise RefusedError(f"task {id} is {known.state(index)}: only one that is running can be preempted")
+        row = known.row(index)
         await self._ask("preempt", int(row["machine"]), int(row["number"]))
         return await self.task(id)
 
@@ -274,14 +315,14 @@ class NodeService:
         until = time.monotonic() + timeout_s
         while True:
             known, index = await self._known(id)
-            last = int(known.rows[index]["attempts"])
+            last = int(known.row(index)["attempts"])
             attempt = attempt or last
             what, place = (TAIL, tail) if tail else (LOGS, offset)
             chunk, is_all = await self._read(known, index, attempt, f"{what} {stream}", place, limit)
             if is_all and not chunk.data and attempt < last:
                 attempt, offset, tail = attempt + 1, 0, 0
                 continue
-            is_end = is_all and attempt >= last and known.states[index] == TASK_ENDED
+            is_end = is_all and attempt >= last and known.state(index) == TASK_ENDED
             if chunk.data or is_end or time.monotonic() >= until:
                 return structs.replace(chunk, is_end=is_end)
             await asyncio.sleep(POLL_S)
@@ -293,14 +334,14 @@ class NodeService:
 
         Of an attempt before the last, what cannot be reached any more is no reason not to go on with the next.
         """
-        last = int(known.rows[index]["attempts"])
+        last = int(known.row(index)["attempts"])
         begin = max(place, 0) if words.startswith(LOGS) else 0
         nothing = LogChunk(data=b"", attempt=attempt, offset=begin, next=begin, is_end=False)
         found = known.attempt_of(index, attempt) if 0 < attempt <= last else None
         if found is None:
-            return nothing, attempt < last or known.states[index] == TASK_ENDED
+            return nothing, attempt < last or known.state(index) == TASK_ENDED
         try:
-            answer = await self._ask(words, found[0], int(known.rows[index]["number"]), found[1], place, limit)
+            answer = await self._ask(words, found[0], int(known.row(index)["number"]), found[1], place, limit)
         except UnavailableError:
             if attempt < last:
                 return nothing, True
@@ -413,6 +454,11 @@ class NodeService:
         if not bool(self.node.master.cluster["known"].any()):
             return Health(state="starting", words="no local master has answered yet")
         return Health(state="ready")
+
+
+def _is_wanted(queue: str, name: str, wanted: JobFilter) -> bool:
+    """Whether a job of a queue and a name is one of those."""
+    return (not wanted.queue or f"{queue}/".startswith(f"{wanted.queue}/")) and wanted.name in ("", name)
 
 
 def _page(views: list[Any], key: Callable[[Any], str], cursor: str, limit: int) -> Page[Any]:

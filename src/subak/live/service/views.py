@@ -1,10 +1,9 @@
 """How jobs and tasks of a global master look to people: made from the rows of a job, open or ended."""
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from msgspec import json, msgpack
 
 from subak.federation.megha.global_master.state import (
     PHASE_FLYING,
@@ -17,6 +16,7 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.jobs import (
     SUBMISSION_BACKOFF,
     SUBMISSION_ENDED,
+    SUBMISSION_NEW,
     SUBMISSION_OPEN,
     SUBMISSION_WITHDRAWN,
     SUBMISSIONS,
@@ -40,38 +40,60 @@ from subak.live.api.models import (
 )
 from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.global_master.book import BEGAN, OUTCOME_WORDS, Happening, Job, StoredJob
+from subak.live.node.global_master.book import BEGAN, OUTCOME_WORDS, Book, Happening, Job, StoredJob
 from subak.live.node.global_master.queues import QueuesFact
-from subak.live.node.global_master.rows import ended_rows
 
 OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
             PHASE_LEAVING: TASK_ENDING}
-OF_STATE = {SUBMISSION_BACKOFF: TASK_BACKOFF, SUBMISSION_WITHDRAWN: TASK_ENDING, SUBMISSION_ENDED: TASK_ENDED}
-WORDS_OF_PHASES = np.array([OF_PHASE.get(phase, TASK_WAITING) for phase in range(len(PHASES))], object)
-WORDS_OF_STATES = np.array([OF_STATE.get(state, TASK_BLOCKED) for state in range(len(SUBMISSIONS))], object)
+OF_STATE = {SUBMISSION_NEW: TASK_WAITING, SUBMISSION_BACKOFF: TASK_BACKOFF, SUBMISSION_WITHDRAWN: TASK_ENDING,
+            SUBMISSION_ENDED: TASK_ENDED}
+STATES = (TASK_BLOCKED, TASK_WAITING, TASK_STARTING, TASK_RUNNING, TASK_BACKOFF, TASK_ENDING, TASK_ENDED)
+CODE = {word: code for code, word in enumerate(STATES)}
+CODES_OF_PHASES = np.array([CODE[OF_PHASE.get(phase, TASK_WAITING)] for phase in range(len(PHASES))], np.int8)
+CODES_OF_STATES = np.array([CODE[OF_STATE.get(state, TASK_BLOCKED)] for state in range(len(SUBMISSIONS))], np.int8)
+PART = 20_000  # tasks that are looked at in one go
+
+
+@dataclass(eq=False)
+class Part:
+    """Some tasks of a job that follow each other, as they are shown."""
+
+    first: int  # index of the first
+    rows: np.ndarray  # ON_DISK[place]
+    codes: np.ndarray  # int8[place], of STATES
+    reasons: np.ndarray  # int[place]: why it waits, or ended
 
 
 @dataclass(eq=False)
 class Known:
-    """A job as it is shown: its rows, and the words for their states."""
+    """A job as it is shown: *look* returns the part of its tasks from an index on, up to another."""
 
     id: str
     stored: StoredJob
     spec: JobSpec
-    rows: np.ndarray  # ON_DISK[task]
-    states: list[str]  # of each task, in the words of the models
-    reasons: list[int]  # why it waits, or ended
+    tasks: int
     version: int
     events: list[Happening]
+    look: Callable[[int, int], Part]
+    job: Job | None = None  # of which *look* speaks while it is open
 
-    @property
-    def is_over(self) -> bool:
-        """Whether all of its tasks have ended."""
-        return all(state == TASK_ENDED for state in self.states)
+    def parts(self, first: int = 0) -> Iterator[Part]:
+        """Yield all tasks from an index on, PART of them at most at a time."""
+        for begin in range(first, self.tasks, PART):
+            yield self.look(begin, min(begin + PART, self.tasks))
+
+    def row(self, index: int) -> np.void:
+        """Return the row of a task."""
+        row: np.void = self.look(index, index + 1).rows[0]
+        return row
+
+    def state(self, index: int) -> str:
+        """Return the state of a task, in the words of the models."""
+        return STATES[self.look(index, index + 1).codes[0]]
 
     def attempt_of(self, index: int, nth: int) -> tuple[int, int] | None:
         """Return the machine and the number of a task's attempt, None for one that is not remembered."""
-        row = self.rows[index]
+        row = self.row(index)
         if nth == row["attempts"]:
             return int(row["machine"]), int(row["attempt"])
         return next(((each.machine, each.attempt) for each in self.events
@@ -86,72 +108,94 @@ class Known:
         raise IndexError(index)
 
 
-def open_job(id_: str, job: Job, rows: np.ndarray, master: GlobalMaster) -> Known:
+def open_job(id_: str, job: Job, book: Book, master: GlobalMaster) -> Known:
     """Return a job that is open."""
-    mine = master.task[np.maximum(rows["row"], 0)]
-    is_open = rows["state"] == SUBMISSION_OPEN
-    is_about = (rows["row"] != NOBODY) & (mine["tenant"] == rows["number"] + 1)
-    placed = np.where(is_about, WORDS_OF_PHASES[mine["phase"]], TASK_WAITING)
-    states = np.where(is_open, placed, WORDS_OF_STATES[rows["state"]])
-    why = np.where(is_about & (placed == TASK_WAITING), mine["reason"], 0)
-    reasons = np.where(is_open, why, rows["reason"])
-    return Known(id_, job.stored, job.spec, rows, states.tolist(), reasons.tolist(), job.version, job.events)
+    def look(first: int, end: int) -> Part:
+        places = slice(job.admitted.places + first, job.admitted.places + end)
+        rows = book.now[places].copy()
+        mine = master.task[np.maximum(rows["row"], 0)]
+        is_open = rows["state"] == SUBMISSION_OPEN
+        is_about = (rows["row"] != NOBODY) & (mine["tenant"] == rows["number"] + 1)
+        placed = np.where(is_about, CODES_OF_PHASES[mine["phase"]], CODE[TASK_WAITING])
+        codes = np.where(is_open, placed, CODES_OF_STATES[rows["state"]])
+        why = np.where(is_about & (placed == CODE[TASK_WAITING]), mine["reason"], 0)
+        return Part(first, rows, codes, np.where(is_open, why, rows["reason"]))
+
+    return Known(id_, job.stored, job.spec, job.admitted.tasks, job.version, job.events, look, job)
 
 
 def ended_job(id_: str, stored: StoredJob, spec: JobSpec, rows: np.ndarray, events: list[Happening]) -> Known:
     """Return a job that has ended."""
-    return Known(id_, stored, spec, rows, [TASK_ENDED] * len(rows), rows["reason"].tolist(), len(events) + 1, events)
+    def look(first: int, end: int) -> Part:
+        part = rows[first:end]
+        return Part(first, part, np.full(part.size, CODE[TASK_ENDED], np.int8), part["reason"])
 
-
-def job_on_disk(id_: str, body: bytes) -> Known:
-    """Return a job that has ended, as it is on disk."""
-    stored, data, events = msgpack.decode(body, type=tuple[StoredJob, bytes, list[Happening]])
-    spec = json.decode(stored.spec, type=JobSpec)
-    return ended_job(id_, stored, spec, ended_rows(data, spec.task_count), events)
-
-
-def counts_of(states: list[str], outcomes: list[int]) -> TaskCounts:
-    """Return how many tasks are in each state."""
-    found: dict[str, int] = {}
-    for state, outcome in zip(states, outcomes, strict=True):
-        word = OUTCOME_WORDS[outcome].replace(" ", "_") if state == TASK_ENDED else state
-        found[word or "finished"] = found.get(word or "finished", 0) + 1
-    return TaskCounts(**found)
+    return Known(id_, stored, spec, rows.size, len(events) + 1, events, look)
 
 
 def words_of(known: Known, index: int) -> str:
     """Return why a task waits, or ended as it did."""
-    row, reason = known.rows[index], known.reasons[index]
-    if known.states[index] == TASK_ENDED and OUTCOME_WORDS[int(row["outcome"])] == FINISHED:
+    part = known.look(index, index + 1)
+    row, has_ended = part.rows[0], part.codes[0] == CODE[TASK_ENDED]
+    outcome = OUTCOME_WORDS[int(row["outcome"])]
+    if has_ended and outcome == FINISHED:
         return ""
-    words = REASONS[reason]
-    if known.states[index] == TASK_ENDED and OUTCOME_WORDS[int(row["outcome"])] == FAILED and row["code"]:
+    words = REASONS[int(part.reasons[0])]
+    if has_ended and outcome == FAILED and row["code"]:
         words += f" with {code_words(int(row['code']))}"
     return words
 
 
-def job_view(known: Known) -> JobView:
-    """Return a job as people see it."""
-    outcomes = known.rows["outcome"].tolist()
-    begun = known.rows["started"][known.rows["attempts"] > 0]
-    wrong = [number for number, outcome in enumerate(outcomes) if outcome > 1]
-    stages, first = [], 0
-    for stage in known.spec.stages:
-        part = slice(first, first + stage.tasks)
-        stages.append(StageView(
-            name=stage.name, tasks=stage.tasks, depends_on=stage.depends_on, gang=stage.gang, request=stage.resources,
-            counts=counts_of(known.states[part], outcomes[part])))
-        first += stage.tasks
-    is_over = known.is_over
-    outcome = "" if not is_over else OUTCOME_WORDS[outcomes[wrong[0]]] if wrong else FINISHED
-    return JobView(
-        id=known.id, name=known.spec.metadata.name, queue=known.spec.queue,
-        state="ended" if is_over else "running" if begun.size else "waiting", version=known.version,
-        outcome=outcome, reason=words_of(known, wrong[0]) if wrong and is_over else "",  # type: ignore[arg-type]
-        priority=known.spec.stages[0].priority, tasks=len(known.states), counts=counts_of(known.states, outcomes),
-        stages=tuple(stages), labels=known.spec.metadata.labels, submitted=known.stored.submitted,
-        started=float(begun.min()) if begun.size else None,
-        ended=float(known.rows["ended"].max()) if is_over else None)
+class Tally:
+    """What is said of a job as a whole, counted part by part."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.ends = np.cumsum([stage.tasks for stage in known.spec.stages])
+        self.counts = np.zeros((len(known.spec.stages), len(STATES) + len(OUTCOME_WORDS)), np.int64)
+        self.begun, self.ended = np.inf, 0.0
+        self.wrong = NOBODY  # index of the first that did not finish
+
+    def add(self, part: Part) -> None:
+        """Count some more tasks."""
+        rows, outcome = part.rows, part.rows["outcome"]
+        words = np.where(part.codes == CODE[TASK_ENDED], len(STATES) + outcome, part.codes)
+        stage = np.searchsorted(self.ends, np.arange(part.first, part.first + rows.size), side="right")
+        width = self.counts.shape[1]
+        self.counts += np.bincount(stage * width + words, minlength=self.counts.size).reshape(self.counts.shape)
+        self.begun = float(rows["started"][rows["attempts"] > 0].min(initial=self.begun))
+        self.ended = float(rows["ended"].max(initial=self.ended))
+        wrong = np.flatnonzero(outcome > 1)
+        if self.wrong == NOBODY and wrong.size:
+            self.wrong = part.first + int(wrong[0])
+
+    def view(self) -> JobView:
+        """Return the job as people see it."""
+        known, spec = self.known, self.known.spec
+        stages = tuple(StageView(name=stage.name, tasks=stage.tasks, depends_on=stage.depends_on, gang=stage.gang,
+                                 request=stage.resources, counts=counts_of(counts))
+                       for stage, counts in zip(spec.stages, self.counts, strict=True))
+        total = self.counts.sum(axis=0)
+        is_over, is_wrong = int(total[len(STATES):].sum()) == known.tasks, self.wrong != NOBODY
+        outcome = OUTCOME_WORDS[int(known.row(self.wrong)["outcome"])] if is_wrong else FINISHED
+        return JobView(
+            id=known.id, name=spec.metadata.name, queue=spec.queue,
+            state="ended" if is_over else "running" if np.isfinite(self.begun) else "waiting", version=known.version,
+            outcome=outcome if is_over else "",  # type: ignore[arg-type]
+            reason=words_of(known, self.wrong) if is_wrong and is_over else "",
+            priority=spec.stages[0].priority, tasks=known.tasks, counts=counts_of(total), stages=stages,
+            labels=spec.metadata.labels, submitted=known.stored.submitted,
+            started=self.begun if np.isfinite(self.begun) else None, ended=self.ended if is_over else None)
+
+
+def counts_of(counts: np.ndarray) -> TaskCounts:
+    """Return how many tasks are in each state, int64[state and outcome]."""
+    words = (*STATES, "finished", *(word.replace(" ", "_") for word in OUTCOME_WORDS[1:]))
+    found: dict[str, int] = {}
+    for word, count in zip(words, counts.tolist(), strict=True):
+        if count:
+            found[word] = found.get(word, 0) + count
+    return TaskCounts(**found)
 
 
 def _exit_code(row: np.void) -> int | None:
@@ -162,11 +206,11 @@ def _exit_code(row: np.void) -> int | None:
 
 def task_view(known: Known, index: int, machines: Mapping[int, str]) -> TaskView:
     """Return a task as people see it; *machines*: their names."""
-    row, stage = known.rows[index], known.stage_of(index)
-    is_over, has_begun = known.states[index] == TASK_ENDED, bool(row["attempts"])
+    row, stage, state = known.row(index), known.stage_of(index), known.state(index)
+    is_over, has_begun = state == TASK_ENDED, bool(row["attempts"])
     return TaskView(
         id=f"{known.id}.{index}", job=known.id, index=index, stage=stage.name, queue=known.spec.queue,
-        state=known.states[index],  # type: ignore[arg-type]
+        state=state,  # type: ignore[arg-type]
         outcome=OUTCOME_WORDS[int(row["outcome"])] if is_over else "",  # type: ignore[arg-type]
         reason=words_of(known, index), machine=machines.get(int(row["machine"]), "") if has_begun else "",
         attempts=int(row["attempts"]), exit_code=_exit_code(row) if is_over and has_begun else None,

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from subak.errors import InputError, RunError
-from subak.live.node.base import Put, Write
+from subak.live.node.base import DropRange, Put, PutLarge, Write
 from subak.live.store.folder import lock_of
 
-TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine", "configuration")
+FIRST_TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine", "configuration")
+MORE_TABLES = ("cancel", "head")  # of version 2
+TABLES = (*FIRST_TABLES, *MORE_TABLES)
 NUMBERED = tuple(table for table in TABLES if table != "client")  # whose keys are numbers
 MIGRATIONS = (  # from each version to the next
     tuple(f"CREATE TABLE {table} (key {'TEXT' if table == 'client' else 'INTEGER'} PRIMARY KEY, body BLOB NOT NULL)"
-          + (" WITHOUT ROWID" if table == "client" else "") for table in TABLES),
+          + (" WITHOUT ROWID" if table == "client" else "") for table in FIRST_TABLES),
+    tuple(f"CREATE TABLE {table} (key INTEGER PRIMARY KEY, body BLOB NOT NULL)" for table in MORE_TABLES),
 )
 UPSERT = "INSERT INTO {} (key, body) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
 
@@ -61,12 +64,16 @@ class SqliteStore:
 
     def body(self, table: str, key: int | str) -> bytes | None:
         """Return one body, or None; may be called beside a commit, from another thread."""
+        return self.bodies(table, [key]).get(key)
+
+    def bodies(self, table: str, keys: Iterable[int | str]) -> dict[int | str, bytes]:
+        """Return the bodies of those keys that are there, as `body` does."""
         reader = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
         try:
-            row = reader.execute(f"SELECT body FROM {table} WHERE key = ?", (key,)).fetchone()
+            rows = ((key, reader.execute(f"SELECT body FROM {table} WHERE key = ?", (key,)).fetchone()) for key in keys)
+            return {key: row[0] for key, row in rows if row is not None}
         finally:
             reader.close()
-        return None if row is None else row[0]
 
     def commit(self, writes: Iterable[Write]) -> None:
         """Make writes durable, in their order. Raises StoreError where the disk does not take them."""
@@ -75,6 +82,10 @@ class SqliteStore:
             for each in writes:
                 if isinstance(each, Put):
                     self.wire.executemany(UPSERT.format(each.table), zip(each.keys, each.bodies, strict=True))
+                elif isinstance(each, PutLarge):
+                    self.wire.execute(UPSERT.format(each.table), (each.key, each.body()))
+                elif isinstance(each, DropRange):
+                    self.wire.execute(f"DELETE FROM {each.table} WHERE key >= ? AND key < ?", (each.first, each.end))
                 else:
                     self.wire.executemany(f"DELETE FROM {each.table} WHERE key = ?", ((key,) for key in each.keys))
             self.wire.execute("COMMIT")

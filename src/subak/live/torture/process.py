@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from subak.live.executor.simulated import SimulatedExecutor
-from subak.live.node.base import Drop, Node, Put, Write
+from subak.live.node.base import Drop, DropRange, Node, Put, PutLarge, Write
 from subak.live.node.frames import Join
 from subak.live.node.layout import Peer
 from subak.live.torture.case import MachineCase
@@ -69,6 +69,11 @@ def write(process: Process, writes: list[Write]) -> None:
         table = process.disk.setdefault(each.table, {})
         if isinstance(each, Put):
             table.update(zip(each.keys, each.bodies, strict=True))
+        elif isinstance(each, PutLarge):
+            table[each.key] = each.body()
+        elif isinstance(each, DropRange):
+            for key in [key for key in table if each.first <= key < each.end]:
+                del table[key]
         elif isinstance(each, Drop):
             for key in each.keys:
                 table.pop(key, None)

@@ -7,7 +7,6 @@ Every job that was acknowledged has ended, with one outcome for each task that a
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import msgpack
 
 from subak.federation.megha.global_master.state import QUEUED
 from subak.federation.megha.jobs import OUTCOME_FINISHED, OUTCOMES, SUBMISSION_ENDED
@@ -16,8 +15,8 @@ from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
 from subak.live.executor.attempt import Key
 from subak.live.node.facts import JOB
-from subak.live.node.global_master.book import ON_DISK, StoredJob
 from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.global_master.rows import read_ended
 from subak.live.node.local_node import LocalNode
 from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture.people import People
@@ -81,7 +80,7 @@ def _of_global(world: "World", process: Process, node: GlobalNode) -> str:
     versions = {other.node.queues.version for other in world.masters if isinstance(other.node, GlobalNode)}
     if len(versions) > 1:
         return f"global masters have versions {sorted(versions)} of the queues"
-    if node.touched or node.asked or process.disk.get("task") or process.disk.get("job"):
+    if node.touched or node.asked or node.walks or any(process.disk.get(table) for table in ("task", "job", "cancel")):
         return f"{name} keeps something of tasks"
     return ""
 
@@ -147,9 +146,9 @@ def check_outcomes(world: "World", people: People) -> None:
             continue
         world.started(process)
         for number, body in process.disk.get("ended", {}).items():
-            stored, rows, _ = msgpack.decode(body, type=tuple[StoredJob, bytes, object])
+            stored, _, rows, _ = read_ended(body)
             found.setdefault(stored.client, []).append((process.name, int(number)))
-            _check_job(world, stored.client, np.frombuffer(rows, ON_DISK))
+            _check_job(world, stored.client, rows)
     for client, jobs in found.items():
         if len(jobs) > 1 or people.told.get(client, jobs[0]) != jobs[0]:
             raise BrokenError(f"{client} has jobs {jobs}, and was told of {people.told.get(client)}")

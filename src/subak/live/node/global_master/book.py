@@ -4,6 +4,7 @@ A task on disk is one row: its state, its row among the open tasks, its round, t
 sent to, and how often it was lost. It is written when one of these differs from what was written last, before anything
 that follows from it leaves the node.
 """
+import zlib
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,11 +20,12 @@ from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, REASONS
 from subak.live.executor.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
-from subak.live.node.base import Drop, Put, Write
+from subak.live.node.base import Drop, DropRange, Put, PutLarge, Write
 from subak.live.node.facts import JobFact, StageFact
 
 MIB = 1 << 20
 EVENTS_EACH = 2_000  # of a job
+COMPRESSED_FROM = 10_000  # tasks of a job that has ended, on disk
 BEGAN = "began"
 OUTCOME_WORDS = ("", "finished", "failed", "cancelled", "timed out", "lost")
 ON_DISK = np.dtype([
@@ -84,6 +86,8 @@ class Job:
     spec: JobSpec
     admitted: Admitted
     version: int = 0  # how often something of it has changed
+    over: int = 0  # tasks that have ended, and have no row any more
+    given_up: set[int] = field(default_factory=set)  # stages a task of which was given up, by their places in it
     events: list[Happening] = field(default_factory=list)
 
     def note(self, happening: Happening) -> None:
@@ -95,6 +99,16 @@ class Job:
     def places(self) -> slice:
         """Where its tasks are."""
         return slice(self.admitted.places, self.admitted.places + self.admitted.tasks)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of its tasks, int64[task]."""
+        return self.admitted.numbers[0] if len(self.admitted.numbers) == 1 else np.concatenate(self.admitted.numbers)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of its tasks have ended and none has a row any more."""
+        return self.over == self.admitted.tasks
 
 
 def asked_of(spec: JobSpec, queue: int, shapes: tuple[int, ...], rank: float) -> JobAsked:
@@ -129,7 +143,6 @@ class Book:
         places = jobs.number.size
         self.disk = np.zeros(places, ON_DISK)
         self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended
-        self.disk["number"] = self.now["number"] = NOBODY
         self.runs = np.zeros(places, bool)  # whether the last attempt was seen to run, since this master began
         self.of_number: dict[int, Job] = {}
 
@@ -144,7 +157,6 @@ class Book:
     def remove(self, job: Job) -> None:
         """Forget a job that is over."""
         del self.of_number[job.number]
-        self.disk["number"][job.places] = NOBODY
 
     def rows_of(self, places: np.ndarray, clock: float) -> np.ndarray:
         """Return ON_DISK[row], tasks as they stand, and note when attempts began and tasks ended."""
@@ -233,8 +245,17 @@ class Book:
         if not differs.any():
             return []
         rows = now[differs]
+        self.count_over(rows, before[differs])
         self.disk[places[differs]] = rows
         return [Put("task", rows["number"].tolist(), [row.tobytes() for row in rows])]
+
+    def count_over(self, now: np.ndarray, before: np.ndarray) -> None:
+        """Count the tasks of each job that are over, ON_DISK[row], and were not."""
+        change = _is_over(now).astype(np.int64) - _is_over(before)
+        jobs, place = np.unique(now["number"] // self.disk.size, return_inverse=True)
+        for number, more in zip(jobs.tolist(), np.bincount(place, change).tolist(), strict=True):
+            if number in self.of_number:
+                self.of_number[number].over += int(more)
 
     @staticmethod
     def write_of(job: Job) -> Put:
@@ -243,15 +264,33 @@ class Book:
 
     def drop_of(self, job: Job) -> tuple[np.ndarray, list[Write]]:
         """Return the tasks of a job that is over, and what has to be written: it moves to those that have ended."""
-        rows = self.now[job.places].copy()
-        body = msgpack.encode((job.stored, rows.tobytes(), job.events))
-        numbers = [number for of_stage in job.admitted.numbers for number in of_stage.tolist()]
-        return rows, [Put("ended", [job.number], [body]), Drop("job", [job.number]), Drop("task", numbers)]
+        rows, first = self.now[job.places].copy(), int(job.admitted.numbers[0][0])
+        head = msgpack.encode((job.spec.queue, job.spec.metadata.name))  # what lists of jobs go by
+        return rows, [PutLarge("ended", job.number, lambda: ended_body(job, rows)), Put("head", [job.number], [head]),
+                      Drop("job", [job.number]), Drop("cancel", [job.number]),
+                      DropRange("task", first, first + job.admitted.tasks)]
+
+
+def _is_over(rows: np.ndarray) -> np.ndarray:
+    return (rows["state"] == SUBMISSION_ENDED) & (rows["row"] == NOBODY)
+
+
+def ended_body(job: Job, rows: np.ndarray) -> bytes:
+    """Return a job that has ended as it is on disk; many rows are alike, and take a fiftieth when compressed."""
+    data = rows.tobytes()
+    if rows.size >= COMPRESSED_FROM:
+        data = zlib.compress(data, 1)
+    return msgpack.encode((job.stored, data, job.events))
 
 
 def _decisive(rows: np.ndarray) -> np.ndarray:
     """Return the bytes of each row that have to be written when they differ."""
     return rows.view(np.uint8).reshape(rows.size, -1)[:, :DECISIVE_BYTES]
+
+
+def read_head(body: bytes) -> tuple[str, str]:
+    """Return the queue and the name of a job that has ended."""
+    return msgpack.decode(body, type=tuple[str, str])
 
 
 def read_job(body: bytes) -> tuple[StoredJob, JobSpec]:

@@ -65,9 +65,10 @@ from subak.live.node.facts import (
     read_shape,
 )
 from subak.live.node.frames import Answer, Ask, Frame, FrameError
-from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of
+from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of, read_head
 from subak.live.node.global_master.queues import QueuesFact, read_queues
 from subak.live.node.global_master.restore import restore_jobs
+from subak.live.node.global_master.walks import Walks
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode
 from subak.queues.tree import Queue, TreeFile
@@ -123,7 +124,9 @@ class GlobalNode(MasterNode):
                                      for client, body in disk.get("client", {}).items()}  # jobs by client's name
         self.client_of = {number: client for client, number in self.kept.items()}
         self.ended = deque(sorted(int(number) for number in disk.get("ended", {})))  # jobs that are kept
+        self.heads = {int(number): read_head(body) for number, body in disk.get("head", {}).items()}
         self.touched: set[int] = set()  # tasks
+        self.walks = Walks()
         self.applied = [(-1, 0)] * layout.clusters  # epoch, and how much of its ledger
         before = disk.get("queues", {}).get(0)
         self.queues = queues
@@ -222,8 +225,7 @@ class GlobalNode(MasterNode):
             self.kept[client], self.client_of[job.number] = job.number, client
             self.writes.append(Put("client", [client], [job.number.to_bytes(8, "big")]))
         self.asked.append(job.number)
-        for numbers in admitted.numbers:
-            self.arrive(numbers)
+        self.walks.add(job.number, job.numbers, self.arrive)
         return job.number
 
     def arrive(self, numbers: np.ndarray) -> None:
@@ -233,10 +235,15 @@ class GlobalNode(MasterNode):
         self.pending.extend((SUBMITTER, ARRIVE, row.tobytes()) for row in rows)
 
     def cancel(self, job: int, index: int | None = None) -> None:
-        """Cancel a job that is open, or one task of it."""
-        found = self.book.of_number[job]
-        numbers = [number for of_stage in found.admitted.numbers for number in of_stage.tolist()]
-        for number in numbers if index is None else [numbers[index]]:
+        """Cancel a job that is open, or one task of it; that the whole is cancelled is on disk before its tasks are."""
+        numbers = self.book.of_number[job].numbers
+        if index is None:
+            self.writes.append(Put("cancel", [job], [b""]))
+        self.walks.add(job, numbers if index is None else numbers[index : index + 1], self.cancel_tasks)
+
+    def cancel_tasks(self, numbers: np.ndarray) -> None:
+        """Cancel tasks."""
+        for number in numbers.tolist():
             self.tell(CANCEL, task=number)
 
     def open_job(self, job: Job) -> None:
@@ -353,6 +360,18 @@ class GlobalNode(MasterNode):
 
     # -- what follows --------------------------------------------------------------------------------------------------
 
+    def go_on(self) -> None:
+        """Do a part of what is done to all tasks of a job."""
+        self.walks.step()
+
+    def due(self) -> float:
+        """Return when `receive` is to be called at the latest: at once, while a walk is under way."""
+        return self.now if self.walks else super().due()
+
+    def touch(self, numbers: np.ndarray) -> None:
+        """Look at tasks again, and write what has changed of them."""
+        self.touched.update(numbers.tolist())
+
     def served(self, count: int) -> int:
         """Note which tasks messages were about, and take turns."""
         self.touched.update(self.inbox["task"][:count].tolist())
@@ -381,11 +400,22 @@ class GlobalNode(MasterNode):
         return found
 
     def on_effect(self, kind: int, row: np.void) -> None:
-        """Note that a task was given up: so may be what depends on it."""
-        if kind == GIVEN_UP:
-            job = self.book.of_number.get(self.layout.job_of(int(row["task"])))
-            if job is not None:
-                self.touched.update(number for of_stage in job.admitted.numbers for number in of_stage.tolist())
+        """Note that a task was given up: so may be what depends on its stage, which is looked at once."""
+        if kind != GIVEN_UP:
+            return
+        task = int(row["task"])
+        job = self.book.of_number.get(self.layout.job_of(task))
+        if job is None:
+            return
+        self.touched.add(task)
+        given_up, first = self.jobs.given_up, job.admitted.stages
+        stage = int(self.jobs.stages.of_task[task & self.jobs.mask]) - first
+        if stage not in job.given_up:
+            job.given_up.add(stage)
+            for number, numbers in enumerate(job.admitted.numbers):
+                if given_up[first + number] and number not in job.given_up:
+                    job.given_up.add(number)
+                    self.walks.add(job.number, numbers, self.touch)
 
     def settle(self) -> None:
         """Write what has changed of tasks; let jobs go that are over."""
@@ -399,7 +429,7 @@ class GlobalNode(MasterNode):
         for number in sorted(changed):
             job = self.book.of_number[number]
             job.version += 1
-            if self.admission.is_over(job.admitted):
+            if job.is_over:
                 self._close(job)
         if changed:
             self.effects.append(Changed(tuple(sorted(changed))))
@@ -412,16 +442,19 @@ class GlobalNode(MasterNode):
         self.writes += writes
         self.effects.append(Ended(job, rows))
         self.ended.append(job.number)
+        self.heads[job.number] = job.spec.queue, job.spec.metadata.name
         if len(self.ended) > ENDED_MAX:
             self._drop_ended(self.ended.popleft())
         self.book.remove(job)
+        self.walks.forget(job.number)
         self.admission.forget(job.admitted)
         self.retract([(JOB, job.number)])
         self._leave_removed()
 
     def _drop_ended(self, number: int) -> None:
         """Forget a job that ended long ago, and what whoever submitted it called it."""
-        self.writes.append(Drop("ended", [number]))
+        self.writes += [Drop("ended", [number]), Drop("head", [number])]
+        self.heads.pop(number, None)
         client = self.client_of.pop(number, "")
         if client:
             self.kept.pop(client, None)

@@ -87,8 +87,11 @@ def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray) -> None:
     state = jobs.state[every]
     for place in every[np.isin(state, WITH_ROW)].tolist():
         _restore_timers(node, place)
-    node.touched.update(jobs.number[every].tolist())
-    node.arrive(jobs.number[every[state < SUBMISSION_OPEN]])
+    book.count_over(known, np.zeros(known.size, known.dtype))
+    node.walks.add(job.number, jobs.number[every], node.touch)
+    node.walks.add(job.number, jobs.number[every[state < SUBMISSION_OPEN]], node.arrive)
+    if job.number in node.disk.get("cancel", {}):
+        node.walks.add(job.number, job.numbers, node.cancel_tasks)
 
 
 def _restore_stages(node: "GlobalNode", job: Job) -> None:

@@ -1,0 +1,55 @@
+"""Work for all tasks of a job, done some at a time: however many they are, one call of the node takes a few of them.
+
+The walks of a job follow each other in the order in which they were asked for; jobs take turns, so that a small job
+does not wait for a large one. Nothing of a walk is on disk: what it was for is, and a node that is restarted begins it
+anew.
+"""
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+STEP = 1_000  # tasks that a call of the node takes
+
+
+class Walk(NamedTuple):
+    """Tasks that something has yet to be done to."""
+
+    numbers: np.ndarray  # int64[task]
+    do: Callable[[np.ndarray], None]
+
+
+class Walks:
+    """The walks of all jobs."""
+
+    def __init__(self) -> None:
+        self.of_job: OrderedDict[int, deque[Walk]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        """Whether something is left to do."""
+        return bool(self.of_job)
+
+    def add(self, job: int, numbers: np.ndarray, do: Callable[[np.ndarray], None]) -> None:
+        """Let *do* be called with all *numbers* of tasks of a job, STEP of them at most at a time."""
+        if numbers.size:
+            self.of_job.setdefault(job, deque()).append(Walk(numbers, do))
+
+    def forget(self, job: int) -> None:
+        """Do nothing more for a job."""
+        self.of_job.pop(job, None)
+
+    def step(self) -> None:
+        """Do the next STEP tasks, of one job or of several."""
+        left = STEP
+        while self.of_job and left > 0:
+            job, walks = next(iter(self.of_job.items()))
+            walk = walks.popleft()
+            now, later = walk.numbers[:left], walk.numbers[left:]
+            left -= now.size
+            if later.size:
+                walks.appendleft(Walk(later, walk.do))
+            self.of_job.move_to_end(job)
+            if not walks:
+                del self.of_job[job]
+            walk.do(now)
