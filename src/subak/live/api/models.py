@@ -181,6 +181,7 @@ class Health(Struct, frozen=True, kw_only=True):
 
     state: Literal["ready", "starting", "refusing"]  # refusing: it takes no jobs now, such as when its disk is full
     words: str = ""
+    held_ms: float = 0.0  # the longest that its event loop was held in the last minute or two
 
 
 class Shortage(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from subak.live.node.base import Cut, Node, Write
 from subak.live.node.layout import Peer
+from subak.live.process.held import Held
 from subak.live.process.links import Wire
 from subak.live.store.sqlite import StoreError
 
@@ -42,6 +43,7 @@ class Driver:
         self.arrivals: list[tuple[Peer, bytes]] = []
         self.before: list[Callable[[float], None]] = []  # called before each call of the node
         self.when_written: list[asyncio.Future[None]] = []  # who waits until what the node was told is on disk
+        self.held = Held()
         self.busy_s = 0.0  # in which the node was called, or waited for what it wrote
         self.problem = ""  # why the disk takes nothing
         self.wake = asyncio.Event()
@@ -86,9 +88,11 @@ class Driver:
 
     async def run(self) -> None:
         """Drive the node until `stop`."""
+        self.held.start()
         while not self.stopping:
             await self._turn()
             await self._wait()
+        self.held.stop()
 
     async def _turn(self) -> None:
         """Call the node once, and let what follows happen when it may."""

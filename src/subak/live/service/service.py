@@ -41,6 +41,7 @@ from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import LOGS, TAIL, Answer, Ask
 from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.node.global_master.rows import read_ended
+from subak.live.process.held import Held
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
@@ -60,6 +61,7 @@ class Driver(Protocol):
 
     node: Node
     problem: str  # why the disk takes nothing, or nothing
+    held: Held
     when_written: list["asyncio.Future[None]"]  # who waits until what the node was told is on disk
     wake: asyncio.Event  # set: the node is called soon
 
@@ -87,6 +89,9 @@ class NodeService:
             for number in effect.jobs:
                 if number in self.changes:
                     self.changes.pop(number).set()
+                job = self.node.book.of_number.get(number)
+                if job is not None and job.has_ended and number in self.ends:
+                    self.ends.pop(number).set()
         elif isinstance(effect, Ended):
             job = effect.job
             if job.number in self.ends:
@@ -247,7 +252,7 @@ class NodeService:
         until, waited_for = time.monotonic() + timeout_s, self.ends if seen is None else self.changes
         while True:
             job, left = self.node.book.of_number.get(number), until - time.monotonic()
-            if job is None or (seen is not None and job.version != seen) or left <= 0:
+            if job is None or job.has_ended or (seen is not None and job.version != seen) or left <= 0:
                 return await self.job(id)
             news = waited_for.setdefault(number, asyncio.Event())
             try:
@@ -449,11 +454,12 @@ class NodeService:
 
     async def health(self) -> Health:
         """See `Service`."""
+        held_ms = round(1e3 * self.driver.held.lately, 1)
         if self.driver.problem:
-            return Health(state="refusing", words=self.driver.problem)
+            return Health(state="refusing", words=self.driver.problem, held_ms=held_ms)
         if not bool(self.node.master.cluster["known"].any()):
-            return Health(state="starting", words="no local master has answered yet")
-        return Health(state="ready")
+            return Health(state="starting", words="no local master has answered yet", held_ms=held_ms)
+        return Health(state="ready", held_ms=held_ms)
 
 
 def _is_wanted(queue: str, name: str, wanted: JobFilter) -> bool:

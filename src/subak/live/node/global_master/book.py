@@ -86,8 +86,10 @@ class Job:
     spec: JobSpec
     admitted: Admitted
     version: int = 0  # how often something of it has changed
-    over: int = 0  # tasks that have ended, and have no row any more
-    given_up: set[int] = field(default_factory=set)  # stages a task of which was given up, by their places in it
+    ended: int = 0  # tasks that have ended
+    over: int = 0  # those that have no row any more
+    failed: set[int] = field(default_factory=set)  # stages a task of which was given up, by their places in it
+    cancelled: set[int] = field(default_factory=set)  # stages that were given up for one of those
     events: list[Happening] = field(default_factory=list)
 
     def note(self, happening: Happening) -> None:
@@ -104,6 +106,11 @@ class Job:
     def numbers(self) -> np.ndarray:
         """The numbers of its tasks, int64[task]."""
         return self.admitted.numbers[0] if len(self.admitted.numbers) == 1 else np.concatenate(self.admitted.numbers)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of its tasks have ended; some may have yet to be taken out of their lanes."""
+        return self.ended == self.admitted.tasks
 
     @property
     def is_over(self) -> bool:
@@ -250,12 +257,14 @@ class Book:
         return [Put("task", rows["number"].tolist(), [row.tobytes() for row in rows])]
 
     def count_over(self, now: np.ndarray, before: np.ndarray) -> None:
-        """Count the tasks of each job that are over, ON_DISK[row], and were not."""
-        change = _is_over(now).astype(np.int64) - _is_over(before)
+        """Count the tasks of each job that have ended, and that are over, ON_DISK[row], and were not."""
+        ended, over = (test(now).astype(np.int64) - test(before) for test in (_has_ended, _is_over))
         jobs, place = np.unique(now["number"] // self.disk.size, return_inverse=True)
-        for number, more in zip(jobs.tolist(), np.bincount(place, change).tolist(), strict=True):
+        for number, *more in zip(jobs.tolist(), np.bincount(place, ended).tolist(), np.bincount(place, over).tolist(),
+                                 strict=True):
             if number in self.of_number:
-                self.of_number[number].over += int(more)
+                self.of_number[number].ended += int(more[0])
+                self.of_number[number].over += int(more[1])
 
     @staticmethod
     def write_of(job: Job) -> Put:
@@ -271,8 +280,12 @@ class Book:
                       DropRange("task", first, first + job.admitted.tasks)]
 
 
+def _has_ended(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(rows["state"] == SUBMISSION_ENDED)
+
+
 def _is_over(rows: np.ndarray) -> np.ndarray:
-    return (rows["state"] == SUBMISSION_ENDED) & (rows["row"] == NOBODY)
+    return _has_ended(rows) & (rows["row"] == NOBODY)
 
 
 def ended_body(job: Job, rows: np.ndarray) -> bytes:

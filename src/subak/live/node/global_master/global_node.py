@@ -410,11 +410,11 @@ class GlobalNode(MasterNode):
         self.touched.add(task)
         given_up, first = self.jobs.given_up, job.admitted.stages
         stage = int(self.jobs.stages.of_task[task & self.jobs.mask]) - first
-        if stage not in job.given_up:
-            job.given_up.add(stage)
+        if stage not in job.failed:
+            job.failed.add(stage)
             for number, numbers in enumerate(job.admitted.numbers):
-                if given_up[first + number] and number not in job.given_up:
-                    job.given_up.add(number)
+                if given_up[first + number] and number not in job.cancelled:
+                    job.cancelled.add(number)
                     self.walks.add(job.number, numbers, self.touch)
 
     def settle(self) -> None:
@@ -422,7 +422,7 @@ class GlobalNode(MasterNode):
         touched, self.touched = self.touched.union(self._applied()), set()
         tasks = np.array(sorted(task for task in touched if task >= 0), np.int64)
         places = tasks & self.jobs.mask
-        places = places[self.jobs.number[places] == tasks]
+        places = self._with_gangs(places[self.jobs.number[places] == tasks])
         if places.size:
             self.writes += self.book.writes(places, self.clock)
         changed = {self.layout.job_of(int(number)) for number in self.jobs.number[places]}
@@ -435,6 +435,17 @@ class GlobalNode(MasterNode):
             self.effects.append(Changed(tuple(sorted(changed))))
         self.effects += [Acknowledged(job) for job in self.asked]
         self.asked = []
+
+    def _with_gangs(self, places: np.ndarray) -> np.ndarray:
+        """Return places with those of gangs that are over, whose rows were all given back with the last of them."""
+        jobs = self.jobs
+        gangs = np.unique(jobs.gang[places])
+        over = gangs[(gangs != NOBODY) & (jobs.gang_left[gangs] == 0) & (jobs.gang_row[gangs] == NOBODY)]
+        if not over.size:
+            return places
+        stages = np.unique(jobs.stages.of_task[places[np.isin(jobs.gang[places], over)]])
+        spans = [np.arange(*jobs.stages.task_first[stage : stage + 2]) for stage in stages]
+        return np.union1d(places, np.concatenate(spans))
 
     def _close(self, job: Job) -> None:
         """Let a job go of which all tasks have ended."""

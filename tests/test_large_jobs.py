@@ -1,0 +1,208 @@
+"""Jobs of any size: work for one is linear in its tasks, done in slices, and goes on after a restart."""
+import numpy as np
+import pytest
+
+from subak.federation.megha.jobs import OUTCOME_CANCELLED, SUBMISSION_ENDED
+from subak.federation.megha.open_tasks import TASKS_OPEN
+from subak.live.api.models import TASK_WAITING
+from subak.live.jobfile.spec import JobSpec, Metadata, Stage
+from subak.live.node.base import SERVED_MAX, Put, PutLarge
+from subak.live.node.global_master.book import COMPRESSED_FROM, ON_DISK
+from subak.live.node.global_master.global_node import Ended
+from subak.live.node.global_master.queues import QueueSetup
+from subak.live.node.global_master.rows import read_ended
+from subak.live.node.global_master.walks import STEP, Walks
+from subak.live.node.layout import Layout, Rooms, Timing
+from subak.live.process.held import SPAN_S, Held
+from subak.live.service.views import PART, Tally, ended_job, open_job, task_view
+from subak.live.torture.case import Case
+from subak.live.torture.world import World
+
+ROOMS = Rooms(tasks=1 << 15, machines=64, shapes=8, constraint_sets=8, configurations=8, queues=8)
+
+
+def job_of(*tasks):
+    """A job whose stages follow each other."""
+    stages = tuple(Stage(f"s{number}", ("true",), tasks=count, resources={"cpu": 1},
+                         depends_on=(f"s{number - 1}",) if number else ()) for number, count in enumerate(tasks))
+    return JobSpec(Metadata("large"), "a", stages)
+
+
+class Alone:
+    """A global master with a local master, and no machine."""
+
+    def __init__(self):
+        case = Case(1, Layout(1, 1, ("cpu",), False, ROOMS), Timing(), (), (QueueSetup("a", 0),), "round-robin", (), (),
+                    (), (), 0.0, 0.0, 0.0, 0.0)
+        self.world, self.ended = World(case), []
+        for process in (*self.world.masters, *self.world.locals):
+            self.world.start(process)
+        self.world.until(2.0)
+        self.served, self.most, self.rows = 0, 0, 0
+        self.watch()
+
+    @property
+    def node(self):
+        return self.world.masters[0].node
+
+    @property
+    def disk(self):
+        return self.world.masters[0].disk
+
+    def watch(self):
+        """Count what each call of the global master takes."""
+        node = self.node
+        plain = node.receive
+
+        def receive(now, arrivals=()):
+            before = node.handled
+            ready = plain(now, arrivals)
+            self.served += node.handled - before
+            self.most = max(self.most, node.handled - before)
+            self.rows += sum(len(each.keys) for each in ready.writes if isinstance(each, Put) and each.table == "task")
+            self.ended += [effect for effect in ready.effects if isinstance(effect, Ended)]
+            return ready
+        node.receive = receive
+
+    def submit(self, *tasks):
+        job = self.node.submit(job_of(*tasks), "", 0.0)
+        self.go_on()
+        return job
+
+    def go_on(self, seconds=0.0):
+        """Call it now, and go on for a while."""
+        self.world.call_soon(self.world.masters[0])
+        self.world.until(self.world.now + seconds)
+
+
+def cancelled(count):
+    """Cancel *count* tasks; return how many messages that takes, rows written, and the most messages of a call."""
+    alone = Alone()
+    job = alone.submit(count)
+    alone.go_on(5.0)
+    alone.served = alone.rows = 0
+    alone.node.cancel(job)
+    alone.go_on(10.0)
+    found = alone.node.book.of_number[job]
+    assert found.has_ended and (alone.node.book.disk["outcome"][found.places] == OUTCOME_CANCELLED).all()
+    return alone.served, alone.rows, alone.most
+
+
+def test_a_cancel_is_linear_in_the_tasks():
+    """It touched all tasks of the job for each that was given up: 10,000 took 33 s."""
+    small, large = cancelled(1_000), cancelled(4_000)
+    assert large[0] < 4 * small[0] * 1.1
+    assert large[1] < 4 * small[1] * 1.1
+    assert max(small[2], large[2]) <= SERVED_MAX + STEP
+
+
+def test_a_call_takes_some_tasks_of_a_job_and_small_jobs_do_not_wait():
+    alone = Alone()
+    node = alone.node
+    large, small = (node.submit(job_of(tasks), "", 0.0) for tasks in (10_000, 3))
+    arrived = [node.jobs.state[node.book.of_number[job].places] for job in (large, small)]
+    alone.world.call(alone.world.masters[0])
+    assert node.due() <= alone.world.now, "it is called again at once"
+    alone.go_on(0.01)
+    assert (arrived[1] > 0).all() and 0 < (arrived[0] > 0).sum() < 10_000
+    alone.go_on(5.0)
+    assert (arrived[0] > 0).all()
+
+
+def test_a_cancel_goes_on_after_a_restart():
+    """That it is wanted is on disk before the first of its tasks is cancelled."""
+    alone = Alone()
+    job = alone.submit(5 * STEP, 10)
+    alone.go_on(5.0)
+    alone.node.cancel(job)
+    alone.go_on(0.006)
+    open_ = alone.node.book.of_number[job]
+    assert 0 < open_.ended < open_.admitted.tasks
+    alone.world.kill(alone.world.masters[0])
+    alone.world.start(alone.world.masters[0])
+    alone.watch()
+    alone.go_on(10.0)
+    assert [effect.job.number for effect in alone.ended] == [job]
+    assert (alone.ended[0].rows["outcome"] == OUTCOME_CANCELLED).all()
+    assert not any(alone.disk.get(table) for table in ("job", "task", "cancel"))
+    _, spec, rows, _ = read_ended(alone.disk["ended"][job])
+    assert spec == job_of(5 * STEP, 10) and rows.size == 5 * STEP + 10 and (rows["state"] == SUBMISSION_ENDED).all()
+    assert alone.node.heads[job] == ("a", "large")
+
+
+def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():
+    alone = Alone()
+    job = alone.submit(8 * STEP)
+    alone.go_on(0.005)
+    node = alone.node
+    assert 0 < node.tasks.size[TASKS_OPEN] < 8 * STEP
+    known = open_job("g0-1", node.book.of_number[job], node.book, node.master)
+    tally = Tally(known)
+    for part in known.parts():
+        tally.add(part)
+    assert tally.view().counts.waiting == 8 * STEP and tally.view().state == "waiting"
+    assert task_view(known, 8 * STEP - 1, {}).state == TASK_WAITING
+    alone.world.kill(alone.world.masters[0])
+    alone.world.start(alone.world.masters[0])
+    alone.go_on(5.0)
+    assert alone.node.tasks.size[TASKS_OPEN] == 8 * STEP
+
+
+def test_many_rows_are_compressed_where_they_are_written():
+    alone = Alone()
+    job = alone.submit(COMPRESSED_FROM)
+    alone.go_on(5.0)
+    found = alone.node.book.of_number[job]
+    rows, writes = alone.node.book.drop_of(found)
+    (large,) = (each for each in writes if isinstance(each, PutLarge))
+    body = large.body()
+    assert len(body) < rows.nbytes / 10
+    assert (read_ended(body)[2] == rows).all()
+
+
+def test_walks_of_jobs_take_turns():
+    walks, seen = Walks(), []
+    for job in (1, 2):
+        walks.add(job, np.arange(2 * STEP) + 10_000 * job, seen.append)
+        walks.add(job, np.array([job]), seen.append)
+    walks.add(3, np.zeros(0, np.int64), seen.append)
+    while walks:
+        before = len(seen)
+        walks.step()
+        assert sum(part.size for part in seen[before:]) <= STEP
+    assert [int(part[0]) for part in seen] == [10_000, 20_000, 10_000 + STEP, 20_000 + STEP, 1, 2]
+    walks.add(1, np.arange(5), seen.append)
+    walks.forget(1)
+    assert not walks
+
+
+def test_parts_of_a_job_are_counted_as_the_whole():
+    random = np.random.default_rng(1)
+    rows = np.zeros(PART + 500, ON_DISK)
+    rows["state"], rows["outcome"] = 5, random.integers(1, 6, rows.size)
+    rows["attempts"], rows["started"], rows["ended"] = 1, random.random(rows.size) + 5, random.random(rows.size) + 9
+    rows["outcome"][:7] = 1
+    rows["outcome"][7] = 4
+    spec = job_of(PART - 10, 510)
+    tally = Tally(ended_job("g0-1", type("Stored", (), {"submitted": 0.0}), spec, rows, []))
+    for part in tally.known.parts():
+        tally.add(part)
+    view = tally.view()
+    words = ("finished", "failed", "cancelled", "timed_out", "lost")
+    assert [getattr(view.counts, word) for word in words] == np.bincount(rows["outcome"])[1:].tolist()
+    assert [getattr(view.stages[1].counts, word) for word in words] == np.bincount(
+        rows["outcome"][PART - 10:])[1:].tolist()
+    assert (view.state, view.outcome, view.started, view.ended) == (
+        "ended", "timed out", rows["started"].min(), rows["ended"].max())
+
+
+def test_how_long_the_event_loop_was_held():
+    held = Held()
+    held.until = SPAN_S
+    held.note(1.0, 0.97)
+    assert held.lately == pytest.approx(0.03)
+    held.note(SPAN_S + 1.0, SPAN_S + 0.99)
+    assert held.lately == pytest.approx(0.03), "the former span counts"
+    held.note(2 * SPAN_S + 2.0, 2 * SPAN_S + 1.995)
+    assert held.lately == pytest.approx(0.01)
+    assert held.longest == pytest.approx(0.03)
