@@ -47,7 +47,8 @@ def test_a_job_for_which_there_is_no_room_takes_none(stages):
     admission = admission_of(places=16)
     admission.gangs = Spans(3)
     before = free(admission)
-    with pytest.raises(InputError, match="job: there is no room for"):
+    words = r"job: there is no room for .*: .* are free.*; wait for some to end, cancel some, or raise \[rooms\] tasks"
+    with pytest.raises(InputError, match=words):
         admission.admit(asked(*stages))
     assert free(admission) == before
 

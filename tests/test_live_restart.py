@@ -1,7 +1,12 @@
 """A global master that begins anew with what is on disk."""
+import pytest
+from msgspec import msgpack, structs
+
+from subak.errors import RunError
 from subak.live.jobfile.read import read_job
-from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.global_master.global_node import WRITTEN_FOR_KEY, GlobalNode
 from subak.live.node.global_master.queues import QueueSetup, QueuesFact
+from subak.live.node.global_master.written_for import WrittenFor
 from subak.live.node.layout import Layout, Rooms, Timing
 
 LAYOUT = Layout(2, 1, ("cpu", "memory"), False, Rooms(tasks=64, machines=64, shapes=8, queues=8))
@@ -10,8 +15,13 @@ JOB = read_job("{apiVersion: subak/v1, kind: Job, metadata: {name: x}, queue: al
 NUMBER = 1
 
 
-def begun(disk):
-    return GlobalNode(NUMBER, LAYOUT, Timing(), QUEUES, disk, "g1")
+WRITTEN_FOR = msgpack.encode(WrittenFor(NUMBER, LAYOUT.global_masters, LAYOUT.places))
+
+
+def begun(disk, layout=LAYOUT):
+    """A global master with what is on a disk that was written for LAYOUT, where it does not say another."""
+    return GlobalNode(NUMBER, layout, Timing(), QUEUES,
+                      {"incarnation": {WRITTEN_FOR_KEY: WRITTEN_FOR}, **disk}, "g1")
 
 
 def test_the_number_of_a_job_that_has_ended_is_not_given_again_after_a_restart():
@@ -25,3 +35,23 @@ def test_a_key_is_that_of_a_job_that_has_ended_also_after_a_restart():
     node = begun({"ended": {7: b""}, "client": {"mine": (7).to_bytes(8, "big")}})
     assert node.submit(JOB, "mine", 3.0) == 7
     assert node.submit(JOB, "another", 3.0) != 7
+
+
+@pytest.mark.parametrize("table", ["job", "ended", "client"])
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"global_masters": 3}, "written for global master 2 of 2, .* now makes this global master 2 of 3"),
+    ({"rooms": Rooms(tasks=128, machines=64, shapes=8, queues=8)}, "with room for 64 open tasks .* for 128 open tasks"),
+])
+def test_a_store_that_was_written_for_another_federation_is_refused(table, changes, words):
+    """Its jobs would vanish, or appear under other queues."""
+    with pytest.raises(RunError, match=words):
+        begun({table: {7: b""}}, structs.replace(LAYOUT, **changes))
+    begun({}, structs.replace(LAYOUT, **changes))  # nothing is in it yet
+
+
+def test_a_store_with_jobs_of_a_version_that_did_not_say_for_whom_is_refused():
+    with pytest.raises(RunError, match="written for a former version of subak; the file of the federation now makes"):
+        begun({"incarnation": {}, "ended": {7: b""}})
+    node = begun({"incarnation": {}})
+    (put,) = (each for each in node.writes if each.table == "incarnation" and WRITTEN_FOR_KEY in each.keys)
+    assert put.bodies == [WRITTEN_FOR]

@@ -21,6 +21,7 @@ class Spans:
     """Places of a table that are free, in spans of neighbours; the lowest are taken first, so memory is used again."""
 
     def __init__(self, places: int) -> None:
+        self.size = places
         self.free = [(0, places)] if places else []  # (first, end), in order, no two of which touch
 
     def take(self, count: int, at: int | None = None) -> int | None:
@@ -32,6 +33,12 @@ class Spans:
                 self.free[number : number + 1] = [each for each in rest if each[0] < each[1]]
                 return place
         return None
+
+    def words(self) -> str:
+        """Return in words how many places are free."""
+        sizes = [end - first for first, end in self.free]
+        largest = f", {max(sizes):,} of them next to each other" if len(sizes) > 1 else ""
+        return f"{sum(sizes):,} of {self.size:,} are free{largest}"
 
     def give(self, first: int, count: int) -> None:
         """Let places be free again."""
@@ -145,7 +152,9 @@ class Admission:
             if first is None:
                 for others, own, size in taken:
                     others.give(own, size)
-                raise InputError(f"job: there is no room for {count:,} more {what} beside those that are open")
+                raise InputError(f"job: there is no room for {count:,} more {what} of jobs that are open: "
+                                 f"{spans.words()}; wait for some to end, cancel some, or raise [rooms] tasks in the "
+                                 "file of the federation")
             taken.append((spans, first, count))
         places, stages, edge = (first for _, first, _ in taken[:3])
         return Admitted(number, (), places, tasks, stages, edge, edges, tuple(first for _, first, _ in taken[3:]))

@@ -23,7 +23,7 @@ PREEMPTIONS = get_args(Preemption)  # in the order of their numbers: OFF, STRICT
 class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
     """How much of everything there may be at once; memory is used as it comes to be."""
 
-    tasks: Room = 1 << 17  # that have not ended, of a global master; rounded up to a power of two
+    tasks: Room = 1 << 20  # that have not ended, of a global master; rounded up to a power of two: a largest job fits
     machines: Room = 256  # of a cluster; rounded up to whole blocks for each global master
     shapes: Room = 1024  # kinds of tasks that a global master has ever seen
     constraint_sets: Room = 256

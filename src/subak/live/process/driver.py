@@ -167,6 +167,10 @@ class Driver:
         await self.wake.wait()
         timer.cancel()
 
+    def held_s(self) -> float:
+        """Return the longest that the event loop was held in the last minute or two, in seconds."""
+        return self.held.lately
+
     def stop(self) -> None:
         """End the loop after the present turn."""
         self.stopping = True

@@ -41,7 +41,6 @@ from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import LOGS, TAIL, Answer, Ask
 from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.node.global_master.rows import read_ended
-from subak.live.process.held import Held
 from subak.live.service.explaining import explanation_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
@@ -61,9 +60,11 @@ class Driver(Protocol):
 
     node: Node
     problem: str  # why the disk takes nothing, or nothing
-    held: Held
     when_written: list["asyncio.Future[None]"]  # who waits until what the node was told is on disk
     wake: asyncio.Event  # set: the node is called soon
+
+    def held_s(self) -> float:
+        """Return the longest that the event loop was held lately, in seconds."""
 
 
 class NodeService:
@@ -454,7 +455,7 @@ class NodeService:
 
     async def health(self) -> Health:
         """See `Service`."""
-        held_ms = round(1e3 * self.driver.held.lately, 1)
+        held_ms = round(1e3 * self.driver.held_s(), 1)
         if self.driver.problem:
             return Health(state="refusing", words=self.driver.problem, held_ms=held_ms)
         if not bool(self.node.master.cluster["known"].any()):

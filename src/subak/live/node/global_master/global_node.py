@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import json, structs
+from msgspec import json, msgpack, structs
 
 from subak.errors import InputError
 from subak.federation.megha.admission import Admission
@@ -69,6 +69,7 @@ from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, f
 from subak.live.node.global_master.queues import QueuesFact, read_queues
 from subak.live.node.global_master.restore import restore_jobs
 from subak.live.node.global_master.walks import Walks
+from subak.live.node.global_master.written_for import WrittenFor, refuse_another
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode
 from subak.queues.tree import Queue, TreeFile
@@ -79,7 +80,8 @@ ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
 LASTING = ("cordon", "uncordon", "drain")  # questions that change what both local masters of a cluster keep
 UNANSWERED = 0  # number of a question whose answer nobody waits for
 GANG_MAX = 4096  # tasks that start together
-INCARNATION_KEY, LATEST_JOB_KEY = range(2)  # numbers on disk that are used once: of incarnations, of jobs
+# numbers on disk: of incarnations and of jobs, which are used once; and for whom numbers of jobs were given
+INCARNATION_KEY, LATEST_JOB_KEY, WRITTEN_FOR_KEY = range(3)
 Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
 
 
@@ -177,6 +179,10 @@ class GlobalNode(MasterNode):
     def _begin(self) -> None:
         """Begin a new incarnation with what is on disk."""
         numbers = self.disk.get("incarnation", {})
+        written_for = WrittenFor(self.number, self.layout.global_masters, self.layout.places)
+        if numbers.get(WRITTEN_FOR_KEY) != msgpack.encode(written_for):
+            refuse_another(numbers.get(WRITTEN_FOR_KEY), self.disk, written_for)
+            self.writes.append(Put("incarnation", [WRITTEN_FOR_KEY], [msgpack.encode(written_for)]))
         incarnation = int.from_bytes(numbers.get(INCARNATION_KEY, b""), "big")
         self.admission.latest = max(self.admission.latest, int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big"))
         self.use()
