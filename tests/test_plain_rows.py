@@ -60,7 +60,7 @@ def plain():
     workers = Workers(Attempts(Rows(ATTEMPTS, Kind(ROW).blank()), {MACHINE: NOBODY}, [NOBODY, 0, 0]), Grid(2),
                       {MACHINE: Kind(WORKER_ROW).blank(incarnation=1, top=NOBODY, configuration=NOBODY)})
     return WorkerTables(workers, topology, Timing().rules(True), Requests(requests, None), (), (), [{}],
-                        Outbox(Rows(ROOM, BLANK), [0, 0], ROOM, [BLANK]))
+                        Outbox(Rows(ROOM, BLANK), [0, 0, 0], ROOM, [BLANK]))
 
 
 def answered(tables, message, now):

@@ -6,6 +6,7 @@ import pytest
 
 import subak
 from mutants import ROOT
+from posting_loops import BOUNDED, GOES_ON, posting_loops
 from subak.federation.settings import Federation
 from subak.simulator.torture.torture import Case, Stage, Terms, run_case
 
@@ -33,3 +34,36 @@ def test_a_turn_meets_more_tasks_that_were_given_up_than_the_outbox_holds(wait_m
         settings=Federation(global_masters=1, local_masters=1, heartbeat=math.inf, delay=0.0, service_scale=0.0,
                             queue_order=turns))
     assert run_case(case).failure == ""
+
+
+# -- in the source -----------------------------------------------------------------------------------------------------
+
+
+def test_every_loop_that_posts_asks_for_room_or_is_of_what_is_known_beforehand():
+    loops, _ = posting_loops()
+    assert len(loops) > 50
+    assert {(loop.function, loop.head) for loop in loops if not loop.asks} == set(BOUNDED)
+
+
+def test_every_walk_that_stops_goes_on():
+    loops, going_on = posting_loops()
+    serving = {loop.function for loop in loops if loop.function.rpartition(".")[2].startswith("serve_")}
+    stopping = {loop.function for loop in loops if loop.asks} - serving  # who serves is handed the rest again
+    assert stopping - going_on == set(GOES_ON)
+
+
+@pytest.mark.parametrize(("body", "asks"), [
+    ("    for row in rows:\n        tell(out)\n", [False]),
+    ("    for row in rows:\n        if is_filling(out):\n            return\n        tell(out)\n", [True]),
+    ("    for row in rows:\n        if is_filling(out):\n            pass\n        tell(out)\n", [False]),
+    ("    while rows and not is_filling(out):\n        tell(out)\n", [True]),
+    ("    while rows or not is_filling(out):\n        tell(out)\n", [False]),
+    ("    for row in rows:\n        look(row)\n", []),
+    ("    [tell(out) for row in rows]\n", [False]),
+])
+def test_a_loop_that_posts_is_found_whoever_posts(tmp_path, body, asks):
+    (tmp_path / "says.py").write_text(
+        "from subak.federation.messages import post\n\n\ndef say(out):\n    post(out, 1, 2, 3, 4, 5)\n")
+    (tmp_path / "walks.py").write_text(
+        "from subak.federation.says import say as tell\n\n\ndef walk(rows, out):\n" + body)
+    assert [loop.asks for loop in posting_loops(tmp_path)[0]] == asks

@@ -70,7 +70,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("DONE", SUBMITTER, True,  # the task has ended, or its attempt in a way that its submitter must know
      f"{_OF_TASK} machine reason code incarnation count refusals repartitions preempted lost"),
     ("HAND_OVER", SUBMITTER, False, "row incarnation"),  # goes on with a REBUILD, from a row on
-    ("RELEASE", SUBMITTER, False, "count row"),  # goes on to submit the tasks of stage `count`, from a place on
+    ("RELEASE", SUBMITTER, False,  # goes on to submit the tasks of stage `count`, from a place on, and those behind it
+     "count row first last"),
     ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one
      f"{_OF_TASK} incarnation"),
     ("SUBMIT", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation batch count"),
@@ -201,20 +202,21 @@ NOBODY = -1  # no task, no machine, no row
 
 NOBODYS = ("row", "shape", "queue", "owner", "victims", "handle")  # fields that say so where nothing is said
 
-POSTED, OVERRUN = range(2)  # of `size` of an outbox
+POSTED, OVERRUN, SERVED = range(3)  # of `size` of an outbox
 
 
 class Outbox(NamedTuple):
-    """The messages of a handler, in order.
+    """The messages of one handler after another, in order.
 
-    A handler posts as many as the attempts of a machine, the tasks of a gang or the roles of the federation: that is
-    known beforehand. What walks over tasks or entries, of which there may be any number, stops when the outbox is
-    filling, and posts a message to itself to go on.
+    A handler begins with room for `spare` messages (`may_serve`). It posts no more (megha/bounds.py), unless it walks
+    over tasks or entries, of which there may be any number. Such a walk asks `is_filling` before each step; when it has
+    to stop, its role goes on after this handler with a message to itself (`go_on`).
     """
 
     row: np.ndarray  # MESSAGE[place]
-    size: np.ndarray  # int64[2]: POSTED, and OVERRUN: messages for which there was no room, which is a defect
-    spare: int  # messages that one step of a walk, or a handler that does not walk, may post
+    size: np.ndarray  # int64[3]: POSTED; OVERRUN, messages for which there was no room, which is a defect; SERVED, how
+    # many messages of the inbox were
+    spare: int  # messages that one step of a walk and all behind it, or a handler that does not walk, may post
     blank: np.ndarray  # MESSAGE[1], what a message says of which nothing is said
 
 
@@ -223,13 +225,33 @@ def build_outbox(spare: int, more: int = 256) -> Outbox:
     blank = np.zeros(1, MESSAGE)
     for name in NOBODYS:
         blank[name] = NOBODY
-    return Outbox(np.zeros(spare + more, MESSAGE), np.zeros(2, np.int64), spare, blank)
+    return Outbox(np.zeros(spare + more, MESSAGE), np.zeros(3, np.int64), spare, blank)
+
+
+def part_of(out: Outbox, spare: int) -> Outbox:
+    """Return the outbox of a role whose handlers post up to *spare* messages, in the rows of one with room for more."""
+    return out._replace(row=out.row[: out.row.size - out.spare + spare], spare=spare)
 
 
 @inlined
 def is_filling(out: Outbox) -> bool:
     """Whether a walk has to stop: there may be no room for another step."""
     return bool(out.size[POSTED] > out.row.size - out.spare)
+
+
+@inlined
+def may_serve(out: Outbox, place: int) -> bool:
+    """Whether the message at a place of the inbox is served: there is room for what its handler posts; else later."""
+    if is_filling(out):
+        return False
+    out.size[SERVED] = place + 1
+    return True
+
+
+@inlined
+def go_on(out: Outbox, kind: int, me: int, machine: int) -> np.void:
+    """Post the message by which a role goes on with a walk after this handler; return it, to say from where on."""
+    return post(out, kind, me, me, NOBODY, machine)
 
 
 @inlined

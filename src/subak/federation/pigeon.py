@@ -44,6 +44,7 @@ from subak.federation.messages import (
     START,
     SUBMIT,
     Outbox,
+    may_serve,
     post,
 )
 from subak.federation.serving import SharedTables
@@ -340,5 +341,7 @@ def on_start(roles: Pigeon, tasks: Tasks, message: np.void, now: float, out: Out
 def serve_pigeon(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         handle_pigeon(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

@@ -102,6 +102,7 @@ from subak.federation.messages import (
     WATCH,
     WITHDRAW,
     Outbox,
+    may_serve,
 )
 from subak.marks import noinline
 from subak.workload.tasks import Requests, Tasks
@@ -174,6 +175,8 @@ def serve_submitter(tables: SubmitterTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their submitters."""
     inbox = tables.inbox
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         to_submitter(tables, inbox[place])
     return NOBODY
 
@@ -182,6 +185,8 @@ def serve_global_master(tables: GlobalMasterTables, now: float, count: int) -> i
     """Hand the first *count* messages of the inbox to their global masters."""
     inbox, task = tables.inbox, NOBODY
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         task = to_global_master(tables, now, inbox[place])
     return task
 
@@ -190,6 +195,8 @@ def serve_local_master(tables: LocalMasterTables, now: float, count: int) -> int
     """Hand the first *count* messages of the inbox to their local masters, or standbys."""
     inbox = tables.inbox
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         to_local_master(tables, now, inbox[place])
     return NOBODY
 

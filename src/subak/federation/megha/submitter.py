@@ -63,6 +63,7 @@ from subak.federation.messages import (
     WAITED_TOO_LONG,
     WITHDRAW,
     Outbox,
+    go_on,
     is_filling,
     post,
 )
@@ -228,7 +229,7 @@ def hand_over(submitter: Submitter, jobs: Jobs, first: int, out: Outbox) -> None
     """Hand the global master, whose incarnation is new, the open tasks from a row on."""
     for row in range(first, submitter.tasks.size[TASKS_EVER]):
         if is_filling(out):
-            later = post(out, HAND_OVER, submitter.number, submitter.number, NOBODY, NOBODY)
+            later = go_on(out, HAND_OVER, submitter.number, NOBODY)
             later["row"], later["incarnation"] = row, submitter.scalar[INCARNATION_KNOWN]
             return
         if submitter.tasks.number[row] != NOBODY and state_in(jobs, submitter.tasks, row) != SUBMISSION_BACKOFF:
@@ -428,40 +429,55 @@ def on_expire(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -
 
 @inlined
 def end_of_stage(submitter: Submitter, jobs: Jobs, place: int, out: Outbox) -> None:
-    """Count a task that finished off in its stage."""
+    """Count a task that finished off in its stage; the last one releases the stages that wait for no other."""
     stages = jobs.stages
     stage = stages.of_task[place]
     stages.left[stage] -= 1
     if stages.left[stage] > 0:
         return
-    for edge in range(stages.child_first[stage], stages.child_first[stage + 1]):
-        child = stages.child[edge]
-        stages.waits[child] -= 1
-        if stages.waits[child] == 0 and not jobs.given_up[child]:
-            release(submitter, jobs, child, stages.task_first[child], out)
+    first, last = stages.child_first[stage], stages.child_first[stage + 1]
+    for edge in range(first, last):
+        stages.waits[stages.child[edge]] -= 1
+    release_children(submitter, jobs, first, last, out)
 
 
 @inlined
-def release(submitter: Submitter, jobs: Jobs, stage: int, first: int, out: Outbox) -> None:
+def release_children(submitter: Submitter, jobs: Jobs, first: int, last: int, out: Outbox) -> None:
+    """Submit the tasks of those stages at edges *first* .. *last* - 1 that wait for no other."""
+    stages = jobs.stages
+    for edge in range(first, last):
+        child = stages.child[edge]
+        if stages.waits[child] == 0 and not jobs.given_up[child] and not release(
+            submitter, jobs, child, stages.task_first[child], edge + 1, last, out
+        ):
+            return
+
+
+@inlined
+def release(submitter: Submitter, jobs: Jobs, stage: int, begin: int, first: int, last: int, out: Outbox) -> bool:
     """Submit those tasks of a stage, from a place on, that have arrived; the others will be when they arrive.
 
-    What was to go on when all of a job was cancelled may find another's tasks here, whose stage waits for others.
+    Return whether there was room. If not, what is left follows, then the stages at edges *first* .. *last* - 1. What
+    was to go on when all of a job was cancelled may find another's tasks here, whose stage waits for others.
     """
-    for member in range(first, jobs.stages.task_first[stage + 1]):
+    for member in range(begin, jobs.stages.task_first[stage + 1]):
         place = jobs.stages.task[member]
         if jobs.state[place] != SUBMISSION_BLOCKED or jobs.stages.waits[jobs.stages.of_task[place]] > 0:
             continue
         if is_filling(out):
-            later = post(out, RELEASE, submitter.number, submitter.number, NOBODY, NOBODY)
-            later["count"], later["row"] = stage, member
-            return
+            later = go_on(out, RELEASE, submitter.number, NOBODY)
+            later["count"], later["row"], later["first"], later["last"] = stage, member, first, last
+            return False
         submit(submitter, jobs, place, out)
+    return True
 
 
 @inlined
 def on_release(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
-    """Go on to submit the tasks of a stage."""
-    release(submitter, jobs, message["count"], message["row"], out)
+    """Go on to submit the tasks of a stage, and of the stages behind it."""
+    first, last = message["first"], message["last"]
+    if release(submitter, jobs, message["count"], message["row"], first, last, out):
+        release_children(submitter, jobs, first, last, out)
 
 
 @noinline

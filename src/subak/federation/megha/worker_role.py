@@ -32,6 +32,7 @@ from subak.federation.messages import (
     START,
     TICK,
     Outbox,
+    may_serve,
 )
 from subak.marks import noinline
 from subak.workload.tasks import Requests
@@ -54,6 +55,8 @@ def serve_worker(tables: WorkerTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their workers."""
     inbox = tables.inbox
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         to_worker(tables, now, inbox[place])
     return NOBODY
 

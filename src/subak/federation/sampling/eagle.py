@@ -42,6 +42,7 @@ from subak.federation.messages import (
     PROBE,
     REJECTED,
     Outbox,
+    may_serve,
     post,
 )
 from subak.federation.sampling.central_scheduler import Central, handle_long, place_owed
@@ -280,5 +281,7 @@ def handle_eagle(roles: Eagle, tasks: Tasks, now: float, message: np.void, out: 
 def serve_eagle(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         handle_eagle(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

@@ -33,6 +33,7 @@ from subak.federation.messages import (
     STEAL,
     STOLEN,
     Outbox,
+    may_serve,
     post,
 )
 from subak.federation.sampling.central_scheduler import Central, handle_long, place_owed
@@ -183,5 +184,7 @@ def handle_hawk(roles: Hawk, tasks: Tasks, now: float, message: np.void, out: Ou
 def serve_hawk(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         handle_hawk(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

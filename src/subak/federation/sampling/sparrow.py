@@ -47,6 +47,7 @@ from subak.federation.messages import (
     PROBE,
     SUBMIT,
     Outbox,
+    may_serve,
     post,
 )
 from subak.federation.serving import SharedTables
@@ -224,5 +225,7 @@ def handle_sparrow(roles: Sparrow, tasks: Tasks, now: float, message: np.void, o
 def serve_sparrow(tables: SharedTables, now: float, count: int) -> int:
     """Hand the first *count* messages of the inbox to their roles; no role has turns."""
     for place in range(count):
+        if not may_serve(tables.out, place):
+            break
         handle_sparrow(tables.roles, tables.tasks, now, tables.inbox[place], tables.out)
     return NOBODY

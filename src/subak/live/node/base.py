@@ -15,10 +15,6 @@ from subak.federation.messages import (
     ABANDON,
     ALIVE,
     ASK,
-    BEAT,
-    BOOT,
-    CHANGE,
-    CHECK,
     CROSSES,
     ENDED,
     FORGET,
@@ -40,17 +36,14 @@ from subak.federation.messages import (
     PREEMPT,
     PULSE,
     REASONS,
-    RECONFIGURE,
     REFUSED,
     REPARTITION,
     REPORT,
-    RESTART,
     ROLES,
+    SERVED,
     START,
     STARTED,
-    TICK,
     UPDATE,
-    WATCH,
     WORKER,
 )
 from subak.live.node.facts import JOB, Fact, Facts
@@ -58,12 +51,10 @@ from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing,
 from subak.live.node.layout import Layout, Peer, Timing
 
 BATCH = 256  # messages that a role is handed at once
-POSTS = 16  # messages that one of a batch may post
+POSTS = 16  # messages that one of a batch posts at most, usually
 PATIENCE = 0.1  # share of its delay, and of the slack of timers, that a timer waits for a call that comes anyway
 SERVED_MAX = 4_000  # messages that are served before what they led to is sent: some 20 ms of them
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
-# What may post as many messages as a machine has attempts, or a federation machines, is served by itself.
-ALONE = frozenset((ALIVE, BEAT, BOOT, CHANGE, CHECK, HOLDS, RECONFIGURE, REPORT, RESTART, TICK, WATCH))
 # From whom each kind may come; what is in none of them is said within a process only.
 SPOKEN = {
     GLOBAL_MASTER: frozenset((LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK)),
@@ -338,20 +329,21 @@ class Node:
         """Serve what is pending, in its order, and what that leads to."""
         served = 0
         while self.pending and served < SERVED_MAX:
-            role, kind, message = self.pending.popleft()
-            messages = [message]
-            if kind not in ALONE:
-                while self.pending and len(messages) < BATCH and self.pending[0][0] == role \
-                        and self.pending[0][1] not in ALONE:
-                    messages.append(self.pending.popleft()[2])
-            served += self._serve(role, kind, messages)
+            role = self.pending[0][0]
+            batch = [self.pending.popleft()]
+            while self.pending and len(batch) < BATCH and self.pending[0][0] == role:
+                batch.append(self.pending.popleft())
+            served += self._serve(role, batch)
 
-    def _serve(self, role: int, kind: int, messages: list[Any]) -> int:
-        """Hand messages to a role, and its answers on; return how many it has served."""
-        self.load(messages)
+    def _serve(self, role: int, batch: list[tuple[int, int, Any]]) -> int:
+        """Hand messages to a role until its outbox is filling, and its answers on; return how many it has served."""
+        self.load([message for _, _, message in batch])
         self.out.size[POSTED] = 0
-        self.services[role](self.now, len(messages))
-        count = len(messages) + self.served(len(messages))
+        self.services[role](self.now, len(batch))
+        count = int(self.out.size[SERVED])
+        self.pending.extendleft(reversed(batch[count:]))
+        kind = batch[count - 1][1]
+        count += self.served(count)
         if self.out.size[OVERRUN]:
             raise DefectError(f"the outbox of a {ROLES[role]} ran over: {KINDS[kind]}")
         if self.out.size[POSTED]:

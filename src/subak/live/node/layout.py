@@ -10,6 +10,7 @@ from typing import Annotated, Literal, get_args
 import numpy as np
 from msgspec import Meta, Struct
 
+from subak.federation.megha.bounds import Sizes
 from subak.federation.megha.topology import MACHINE_PLACE, QUEUE_PLACE, Rules, Topology, records
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, NOBODY, WORKER
 from subak.fleet.state import BLOCK
@@ -69,6 +70,14 @@ class Layout(Struct, frozen=True, dict=True):
     def ledger(self) -> int:
         """Entries of a ledger: a power of two, and four whole states of a cluster at least."""
         return 1 << (4 * (self.machines_each + self.attempts) - 1).bit_length()
+
+    def sizes(self, gang: int = 1) -> Sizes:
+        """Return what the outboxes of all roles are as large as; *gang*: tasks that may start together.
+
+        A local master may note all of its attempts on one machine.
+        """
+        return Sizes(gang, self.attempts, self.rooms.attempts_each, self.machines_each, self.global_masters,
+                     self.clusters)
 
     @cached_property
     def machines(self) -> int:

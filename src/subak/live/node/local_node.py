@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct, msgpack
 
 from subak.federation.megha.attempts import ROWS_EVER
+from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.catalog import Catalog, empty_fleet
 from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, build_ledger, carried
 from subak.federation.megha.local_master.handlers import kill
@@ -89,8 +90,7 @@ class LocalNode(MasterNode):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:
-        spare = 2 * layout.machines_each + 3 * layout.rooms.attempts_each + layout.global_masters + 64
-        super().__init__(LOCAL_MASTER, number, layout, timing, spare)
+        super().__init__(LOCAL_MASTER, number, layout, timing, most_posted(LOCAL_MASTER, layout.sizes()))
         self.cluster = number % layout.clusters
         self._build()
         self.machines: dict[int, StoredMachine] = {}

@@ -7,6 +7,7 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.federation.choices import FEWEST_TASKS, PLACEMENTS, PRIORITY, ROUND_ROBIN
+from subak.federation.megha.bounds import Sizes, most_posted
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.global_master.state import (
@@ -374,13 +375,16 @@ def megha_counts(fleet: Fleet, settings: Federation, machines: int) -> tuple[int
     return (settings.global_masters, settings.global_masters, sides * cluster_count(fleet, settings), machines, 1)
 
 
-def megha_outbox(instance: Instance) -> int:
-    """Return the most messages of a step: to a cluster's machines and all masters, of a machine's tasks or a gang's."""
+def megha_outbox(instance: Instance) -> tuple[int, ...]:
+    """Return the most messages of a handler, by role."""
     settings, fleet = instance.settings, instance.fleet
-    machines = int(np.bincount(clusters_of(fleet, settings)).max())
-    masters = settings.global_masters + 2 * cluster_count(fleet, settings)
-    gang = int(_gangs(instance.workload)[1].max(initial=0))
-    return machines + masters + 3 * most_on_a_machine(instance) + 4 * gang + 64
+    attempts = most_on_a_machine(instance)
+    sizes = Sizes(
+        gang=int(_gangs(instance.workload)[1].max(initial=1)), attempts=attempts,
+        kept=most_running(instance) if math.isfinite(settings.retry) else attempts,
+        machines=int(np.bincount(clusters_of(fleet, settings)).max()), global_masters=settings.global_masters,
+        local_masters=cluster_count(fleet, settings))
+    return tuple(most_posted(role, sizes) for role in range(len(SERVE)))
 
 
 def most_on_a_machine(instance: Instance) -> int:

@@ -84,7 +84,7 @@ def change_machine(
         due[0]["to"] = number
         touch(net, net.first[LOCAL_MASTER] + number)
         serve(services, tables, LOCAL_MASTER, now)
-    carry_out_apart(sim, net, LOCAL_MASTER, out)
+        carry_out_apart(sim, net, LOCAL_MASTER, out)
     due[0]["kind"], due[0]["to"] = RECONFIGURE, machine
     serve(services, tables, WORKER, now)
     carry_out_apart(sim, net, WORKER, out)

@@ -85,5 +85,5 @@ PIGEON = Architecture(
     serve=(serve_pigeon,) * 4,
     tables=shared_tables,
     batch=lambda roles: batch_sizes(roles.batches),
-    outbox=lambda instance: 4 * instance.simulation.tasks.arrival.size + ROOM,
+    outbox=lambda instance: (4 * instance.simulation.tasks.arrival.size + ROOM,) * 4,
 )

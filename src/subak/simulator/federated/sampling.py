@@ -157,10 +157,10 @@ def _slots_per_task(settings: Federation) -> int:
     return max(math.ceil(settings.probe_ratio), settings.probes_min) + 3
 
 
-def _outbox(instance: Instance) -> int:
+def _outbox(instance: Instance) -> tuple[int, ...]:
     """Return room for all that a handler may post: at most every task and every reservation comes back at once."""
     tasks = instance.simulation.tasks.arrival.size
-    return 2 * tasks + _slots_per_task(instance.settings) * tasks + ROOM
+    return (2 * tasks + _slots_per_task(instance.settings) * tasks + ROOM,) * 4
 
 
 SPARROW = Architecture(

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError, RunError
-from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox
+from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox, part_of
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
 from subak.kernels.arrays import in_one_block
@@ -83,7 +83,7 @@ class Architecture:
     build: Callable[[Instance], Any]  # the roles: a NamedTuple of arrays
     serve: tuple[Callable[..., int], ...]  # by role: (its tables, now, how many messages) -> the task of a turn
     tables: Callable[[Any, Simulation, np.ndarray, Outbox], tuple[Any, ...]]  # by role: what these functions work on
-    outbox: Callable[[Instance], int] = lambda instance: 4096  # messages of one handler, or step of a walk, at most
+    outbox: Callable[[Instance], tuple[int, ...]]  # by role: messages of one handler, or step of a walk, at most
     slots_per_task: Callable[[Federation], int] = lambda settings: SLOTS_PER_TASK  # messages on their way at once
     mends: bool = False  # whether it gets over faults
     change_queues: Callable[[Any, Instance, TreeFile], None] | None = None  # let the queues of roles be those of a file
@@ -203,7 +203,8 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     stage = workload.tasks["stage"].to_numpy()
     whole = np.bincount(stage, minlength=len(workload.stages)) if of_stage is None else of_stage
     instance = Instance(workload, fleet, settings, prepared, seed, whole, queues, rows, outbox, terms, in_full)
-    due, out = np.zeros(1, MESSAGE), build_outbox(architecture.outbox(instance), instance.outbox)
+    spare = architecture.outbox(instance)
+    due, out = np.zeros(1, MESSAGE), build_outbox(max(spare), instance.outbox)
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
@@ -222,7 +223,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
         charged = roles.topology.size if settings.updates == "full" else np.zeros(1, np.int32)
         arm_beats(network.beats, settings, network.first, network.service, network.part, charged)
     network.size[LOOKS_AHEAD] = compiled and architecture.ahead is not None
-    services = build_services(*_served(architecture, roles, network, simulation, due, out),
+    services = build_services(*_served(architecture, roles, network, simulation, due, out, spare),
                               (simulation, network, due, out) if compiled else None)
     change = architecture.change_queues
     return Opened(prepared, settings, network, roles, due, out, services,
@@ -231,10 +232,16 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
 
 
 def _served(
-    architecture: Architecture, roles: Any, network: Network, simulation: Simulation, due: np.ndarray, out: Outbox
+    architecture: Architecture, roles: Any, network: Network, simulation: Simulation, due: np.ndarray, out: Outbox,
+    spare: tuple[int, ...],
 ) -> tuple[tuple[Callable[..., int], ...], tuple[Any, ...]]:
-    """Return the functions that serve the roles, behind them what passes over heartbeats, and looks ahead; tables."""
-    serve, tables = list(architecture.serve), list(architecture.tables(roles, simulation, due, out))
+    """Return the functions that serve the roles, behind them what passes over heartbeats, and looks ahead; tables.
+
+    *spare*: as of the outbox, by role.
+    """
+    serve = list(architecture.serve)
+    tables = [each._replace(out=part_of(out, most))
+              for each, most in zip(architecture.tables(roles, simulation, due, out), spare, strict=True)]
     for beside in (architecture.idle, architecture.ahead):
         serve.append(serve[0] if beside is None else beside[0])  # if there is none, nobody asks for it
         tables.append(tables[0] if beside is None else beside[1](roles, simulation, network, due, out))

@@ -49,6 +49,7 @@ LONGEST = 150.0  # seconds that all tasks of a case run one after the other, at 
 EVENTS_MAX = 30_000  # events after which it counts as never at rest
 TRACE_KEPT = 60  # events shown of a failure
 SHRINK_RUNS = 300
+CROWD = 100  # tasks: ten times what the smallest outbox of a global master holds
 
 
 class Stage(msgspec.Struct):
@@ -138,12 +139,29 @@ def random_case(seed: int) -> Case:
                             bool(random.random() < 0.6), cpu, memory))
         changes.sort(key=lambda change: change[0])
     fates, terms = _random_fates(np.random.default_rng([seed, 34]), tasks)
+    tasks, fates, terms = _with_crowd(seed, stages, tasks, fates, terms)
     trees = _random_trees(np.random.default_rng([seed, 36]), len(queues), over_at)
     if trees:
         settings = msgspec.structs.replace(settings, shares={})
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([1, 1, 4, 256])), fates, terms,
+                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([0, 1, 4, 256])), fates, terms,
                 trees)
+
+
+def _with_crowd(
+    seed: int, stages: list[Stage], tasks: list[tuple[int, float, float]], fates: list[tuple[int, float, float]],
+    terms: Terms | None,
+) -> tuple[list[tuple[int, float, float]], list[tuple[int, float, float]], Terms | None]:
+    """Return tasks, fates and terms; in one case of sixteen with a crowd of one stage, which is cancelled at once."""
+    random = np.random.default_rng([seed, 37])
+    single = [task for task in tasks if not stages[task[0]].gang]
+    if random.random() > 1 / 16 or not single:
+        return tasks, fates, terms
+    stage, arrival, _ = single[random.integers(len(single))]
+    fates = fates or [(0, math.inf, math.inf)] * len(tasks)
+    cancelled = float(arrival + random.choice([0.5, 1.0, 3.0]))
+    return (tasks + [(stage, arrival, 0.25)] * CROWD, fates + [(0, math.inf, cancelled)] * CROWD,
+            terms or Terms(0, 30_000, 0.0, math.inf, math.inf))
 
 
 def _random_trees(random: np.random.Generator, queues: int, over_at: float) -> list[tuple[float, list[float]]]:

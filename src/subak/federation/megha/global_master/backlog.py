@@ -89,11 +89,11 @@ def choose_fairly(master: GlobalMaster, topology: Topology, tasks: OpenTasks, ou
         shape = NOBODY
         if topology.queue[queue]["owner"] == master.number:
             forget_stale(master, tasks, queue, out)
-            if is_filling(out):
-                return NOBODY
             if master.lane_size[queue, CONTENDERS] > 0:
                 lanes = lanes_of(master, queue)
                 shape = tasks.shape[lanes.root[lanes.contender[0]]]
+        if is_filling(out):
+            return NOBODY
         tell_queue(master.queue_order, tasks, queue, master.total, master.fleet.present, shape)
     return queue_in_turn(master.queue_order)
 

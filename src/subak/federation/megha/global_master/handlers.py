@@ -39,7 +39,7 @@ from subak.federation.megha.global_master.gangs import (
 )
 from subak.federation.megha.global_master.losses import LOSSES, end_attempt, may_be_lost
 from subak.federation.megha.global_master.preemption import find_victims, may_preempt
-from subak.federation.megha.global_master.rebuild import settle_cluster, settle_doubts
+from subak.federation.megha.global_master.rebuild import settle_cluster, settle_doubts, settle_later
 from subak.federation.megha.global_master.requests import (
     launch_kind,
     look_again,
@@ -85,7 +85,7 @@ from subak.federation.megha.global_master.view import (
     take_in_view,
 )
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, behind, ring_place
-from subak.federation.megha.open_tasks import OpenTasks
+from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import OFF, Rules, Topology, speaker
 from subak.federation.messages import (
     ABANDON,
@@ -276,8 +276,8 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
         if version < message["last"]:
             catch_up(master, kind, version, message, out)
             return
-        if master.scalar[DOUBTS]:
-            settle_doubts(master, topology, rules, tasks, out)
+        if master.scalar[DOUBTS] and not settle_doubts(master, topology, rules, tasks, out):
+            settle_later(master, topology, cluster, tasks.size[TASKS_EVER], tasks.size[GANGS_EVER], out)
         settle_cluster(master, topology, rules, tasks, cluster, out)
     if kind == REFUSED:
         on_refused(master, topology, rules, tasks, message, out)

@@ -40,7 +40,19 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.global_master.view import begin_whole
 from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import ASK, NO_REASON, NOBODY, REBUILD, SETTLE, UNKNOWN, WAKE, Outbox, is_filling, post
+from subak.federation.messages import (
+    ASK,
+    NO_REASON,
+    NOBODY,
+    REBUILD,
+    SETTLE,
+    UNKNOWN,
+    WAKE,
+    Outbox,
+    go_on,
+    is_filling,
+    post,
+)
 from subak.fleet.state import BLOCK
 from subak.marks import inlined, noinline
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
@@ -49,14 +61,13 @@ from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, drop_top, pop
 @inlined
 def settle_doubts(
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox
-) -> None:
-    """Let own tasks wait again that a local master, in its whole state, does not hold."""
+) -> bool:
+    """Let own tasks wait again that a local master, in its whole state, does not hold; return whether all are done."""
     master.scalar[DOUBTS] = 0
     for task in range(tasks.size[TASKS_EVER]):
         if is_filling(out):
             master.scalar[DOUBTS] = 1
-            settle_later(master, topology, 0, tasks.size[TASKS_EVER], tasks.size[GANGS_EVER], out)
-            break
+            return False
         if master.task[task]["doubted"]:
             if master.listed[master.task[task]["machine"]]:
                 master.task[task]["doubted"] = False
@@ -65,6 +76,7 @@ def settle_doubts(
                 wait_again(master, topology, rules, tasks, task, UNKNOWN, out)
             else:
                 master.scalar[DOUBTS] = 1
+    return True
 
 
 @inlined
@@ -122,10 +134,11 @@ def on_settle(
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, message: np.void, out: Outbox
 ) -> None:
     """Go on to settle doubts, and a cluster."""
-    if master.scalar[DOUBTS]:
-        settle_doubts(master, topology, rules, tasks, out)
     cluster = topology.machine[message["machine"]]["cluster"]
-    settle_from(master, topology, rules, tasks, cluster, message["row"], message["count"], out)
+    if master.scalar[DOUBTS] and not settle_doubts(master, topology, rules, tasks, out):
+        settle_later(master, topology, cluster, message["row"], message["count"], out)
+    else:
+        settle_from(master, topology, rules, tasks, cluster, message["row"], message["count"], out)
 
 
 @noinline
@@ -158,7 +171,7 @@ def settle_from(  # noqa: PLR0913, PLR0917  (where a walk goes on)
 def settle_later(master: GlobalMaster, topology: Topology, cluster: int, task: int, gang: int, out: Outbox) -> None:
     """Go on to settle a cluster after this handler, from a task and a gang on."""
     machine = topology.block[cluster * topology.global_masters] * BLOCK
-    later = post(out, SETTLE, master.number, master.number, NOBODY, machine)
+    later = go_on(out, SETTLE, master.number, machine)
     later["row"], later["count"] = task, gang
 
 

@@ -77,6 +77,7 @@ from subak.federation.messages import (
     UPDATE,
     WATCH,
     Outbox,
+    go_on,
     is_filling,
     post,
 )
@@ -136,8 +137,7 @@ def on_check(
     first = message["machine"] if message["machine"] != NOBODY else first_machine(topology, local.cluster)
     for machine in range(first, first_machine(topology, local.cluster + 1)):
         if is_filling(out):
-            later = post(out, CHECK, local.number, local.number, NOBODY, machine)
-            later["epoch"] = local.scalar[EPOCH]
+            go_on(out, CHECK, local.number, machine)["epoch"] = local.scalar[EPOCH]
             return
         is_silent = now - local.machine[machine]["heard"] > rules.lease + rules.timer_slack
         is_silent = is_silent and local.machine[machine]["state"] in (LISTED, SILENT)

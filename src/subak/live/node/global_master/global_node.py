@@ -13,6 +13,7 @@ from msgspec import json, msgpack, structs
 
 from subak.errors import InputError
 from subak.federation.megha.admission import Admission
+from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.catalog import Catalog, empty_fleet
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.state import INCARNATION
@@ -115,7 +116,7 @@ class GlobalNode(MasterNode):
 
     def __init__(self, number: int, layout: Layout, timing: Timing, queues: QueuesFact, disk: Disk, name: str) -> None:
         """*queues*: those of the federation's file, where the disk knows none of a later version."""
-        spare = layout.machines_each + 4 * GANG_MAX + 3 * layout.rooms.attempts_each + 4 * layout.local_masters + 64
+        spare = max(most_posted(role, layout.sizes(GANG_MAX)) for role in (SUBMITTER, GLOBAL_MASTER))
         super().__init__(GLOBAL_MASTER, number, layout, timing, spare)
         self.name, self.disk = name, disk
         self.clock = 0.0  # Unix time, of the call that is being served

@@ -79,7 +79,7 @@ class PlainNode(Node):
         """*spare*: messages that a handler may post which is served by itself."""
         super().__init__(role, number, layout, timing)
         self.inbox: list[Row] = []
-        self.out: Any = Outbox(Rows(spare + BATCH * POSTS, BLANK), [0, 0], spare, [BLANK])  # type: ignore[arg-type]
+        self.out: Any = Outbox(Rows(spare + BATCH * POSTS, BLANK), [0, 0, 0], spare, [BLANK])  # type: ignore[arg-type]
 
     def message(self, **fields: Any) -> Row:
         """Return a message."""

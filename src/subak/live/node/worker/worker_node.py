@@ -16,6 +16,7 @@ from msgspec import DecodeError, Struct, msgpack
 
 from subak.errors import RunError
 from subak.federation.megha.attempts import FREE_ROW, ROW, ROWS_EVER, Attempts
+from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import (
     FOREVER,
@@ -147,7 +148,7 @@ class WorkerNode(PlainNode):
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk, join: Join, boot: str) -> None:
         """*join*: what the machine is called and has; *boot*: names the time since it was switched on."""
-        super().__init__(WORKER, number, layout, timing, 4 * layout.rooms.attempts_each + 64)
+        super().__init__(WORKER, number, layout, timing, most_posted(WORKER, layout.sizes()))
         self.join, self.boot = join, boot
         self.rules = timing.rules(layout.standby)
         topology: Any = layout.topology()
