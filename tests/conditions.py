@@ -35,7 +35,10 @@ GANG_DOWN = "when a gang is given up all that fly, are held or run leave, and no
 PARENTS = "a stage that is given up has a parent that did not finish, for which it waits for ever"
 PLACES = "in a simulation every task has a place of its own; test_growing has places that are used again"
 TWO_LOSSES = "an answer of a new local master, of which the state that it told before was lost; by hand in test_losses"
+AT_ONCE = "the simulator hands over one message at a time; test_walks as many as there are"
 ONE_WAY: dict[tuple[str, str, bool], str] = {
+    **{(f"serve_{role}", "not may_serve(tables.out, place)", True): AT_ONCE
+       for role in ("submitter", "global_master", "local_master", "worker")},
     ("on_arrive", "not is_known(jobs, message['task'])", True): PLACES,
     ("on_cancel", "not is_known(jobs, message['task'])", True): PLACES,
     ("on_start", "has_room(workers.rows)", False): ROOM_FOR_ALL,
@@ -64,7 +67,6 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("on_watch", "not rules.standby", True): WATCHES,
     ("forget_stale", "master.task[task]['phase'] == PHASE_ENDED", False):
         "a task is queued when it is known what became of its last request, so nothing of it runs",
-    ("choose", "is_filling(out)", True): "the outboxes of torture hold more than its tasks; not in test_walks",
     ("wake_lanes", "lanes.place[lane] == NO_PLACE", False): "lanes are woken only when none is in the round",
     ("member_held", "master.gang[gang]['failed']", True): GANG_DOWN,
     ("give_up_if_in_part", "not master.gang[gang]['failed']", False): GANG_DOWN,
@@ -102,7 +104,7 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("to_worker", "kind == RECONFIGURE", False): LAST,
     ("on_try_again", "jobs.state[message['task'] & jobs.mask] == SUBMISSION_BACKOFF", False):
         "armed when the end is settled; what is cancelled then gives its row back",
-    ("end_of_stage", "not jobs.given_up[child]", False): PARENTS,
+    ("release_children", "not jobs.given_up[child]", False): PARENTS,
     ("release", "jobs.stages.waits[jobs.stages.of_task[place]] > 0", True): PLACES,
 }
 

@@ -4,6 +4,8 @@ import pytest
 from msgspec import msgpack, structs
 
 from subak.errors import RunError
+from subak.federation.megha.global_master.state import QUEUED
+from subak.federation.megha.jobs import OUTCOME_CANCELLED
 from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE
 from subak.federation.megha.local_master.state import ACTIVE, EPOCH
 from subak.federation.messages import (
@@ -24,26 +26,28 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
+from subak.live.node import master
 from subak.live.node.base import Cut
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask, Batch, FrameError, Outgoing
+from subak.live.node.global_master import global_node
 from subak.live.node.global_master.queues import QueueSetup, QueuesFact
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker.worker_node import Ping, WorkerNode
 from subak.live.service.views import preempted_by
-from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase
+from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, Wish
 from subak.live.torture.people import People
 from subak.live.torture.world import World
 
 JOB = JobSpec(Metadata("job"), "a", (Stage("s", ("job", "0", "0"), tasks=1, resources={"cpu": 1000}),))
 
 
-def world_of(jobs=(), machines=1, standby=True, timing=Timing()):
+def world_of(jobs=(), machines=1, standby=True, timing=Timing(), rooms=ROOMS, wishes=()):
     """A world that has met: one global master, a cluster, machines of one core."""
-    case = Case(1, Layout(1, 1, ("cpu", "memory"), standby, ROOMS), timing,
+    case = Case(1, Layout(1, 1, ("cpu", "memory"), standby, rooms), timing,
                 tuple(MachineCase(0, (1000, 1024), "", False) for _ in range(machines)),
                 (QueueSetup("a", 0), QueueSetup("b", 0)),
-                "round-robin", tuple(jobs), (), (), (), 0.0, 0.0, 0.0, 0.0)
+                "round-robin", tuple(jobs), tuple(wishes), (), (), 0.0, 0.0, 0.0, 0.0)
     world = World(case)
     for process in (*world.masters, *world.locals):
         world.start(process)
@@ -206,6 +210,22 @@ def test_it_is_said_for_which_queue_a_task_was_preempted():
     assert row["lost"] == 0
     world.until(12.0)
     assert len(world.watch.finished) == 3
+
+
+def test_more_tasks_are_cancelled_than_the_outbox_holds(monkeypatch):
+    monkeypatch.setattr(global_node, "GANG_MAX", 1)
+    monkeypatch.setattr(master, "POSTS", 1)
+    count = 600
+    job = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], tasks=count),))
+    world = world_of([JobCase(3.0, "array", job, (((30.0, 0),),) * count)], rooms=structs.replace(ROOMS, tasks=1024),
+                     wishes=[Wish(5.0, "cancel", 0)])
+    assert world.masters[0].node.out.row.size < count / 2
+    world.until(4.5)
+    assert world.masters[0].node.master.scalar[QUEUED] == count - 1
+    world.until(20.0)
+    node = world.masters[0].node
+    assert node.master.scalar[QUEUED] == 0
+    assert (node.jobs.ending["outcome"] == OUTCOME_CANCELLED).sum() == count
 
 
 def messages(kind, sender, **fields):

@@ -342,7 +342,7 @@ def test_there_is_always_room_for_more_messages(monkeypatch):
     workload, fleet = plain(*[(0, 1, 1)] * 12), fleet_of((4,), (4,))
     federation = Federation(global_masters=6, local_masters=2, delay=3.0, heartbeat=0.2)
     before = run(workload, fleet, federation).simulation.progress.start.tolist()
-    small = dataclasses.replace(MEGHA, outbox=lambda _: 64)
+    small = dataclasses.replace(MEGHA, outbox=lambda _: (64,) * len(SERVE))
     for name in ("SLOTS_PER_TASK", "SLOTS_PER_MACHINE", "SLOTS"):
         monkeypatch.setattr(federated_run, name, 1)
     opened = open_federated(workload, fleet, small, federation, 1, 1e6, math.inf, compiled=False)

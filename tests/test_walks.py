@@ -5,10 +5,15 @@ import polars as pl
 import pytest
 
 import subak
+from floods import Floods
 from mutants import ROOT
 from posting_loops import BOUNDED, GOES_ON, posting_loops
+from subak.federation.megha.bounds import MOST
+from subak.federation.messages import HANDLER, KINDS
 from subak.federation.settings import Federation
+from subak.simulator.torture.by_hand import SEED_BY_HAND, case_of
 from subak.simulator.torture.torture import Case, Stage, Terms, run_case
+from test_torture import OF_THE_OTHERS
 
 CASE = ROOT.parent / "shared" / "cases" / "48-sim-mass-giveup"
 
@@ -34,6 +39,26 @@ def test_a_turn_meets_more_tasks_that_were_given_up_than_the_outbox_holds(wait_m
         settings=Federation(global_masters=1, local_masters=1, heartbeat=math.inf, delay=0.0, service_scale=0.0,
                             queue_order=turns))
     assert run_case(case).failure == ""
+
+
+# -- each kind of message ----------------------------------------------------------------------------------------------
+
+
+FLOODED = (34, SEED_BY_HAND, 22, 54, 56, 63, 75)  # runs in which every kind comes; 34 has a crowd
+
+
+def test_of_each_kind_ten_times_what_the_smallest_outbox_holds_is_served():
+    floods = Floods(each=3)
+    for seed in FLOODED:
+        with floods.over():
+            assert run_case(case_of(seed)).failure == ""
+    assert set(floods.seen) == {(role, KINDS[kind]) for role, kinds in MOST.items() for kind in kinds}
+
+
+def test_every_kind_that_a_role_handles_has_a_bound():
+    handled = {kind for kind, name in enumerate(KINDS) if HANDLER[kind] in MOST and name not in OF_THE_OTHERS}
+    assert {kind for kinds in MOST.values() for kind in kinds} >= handled
+    assert all(HANDLER[kind] == role for role, kinds in MOST.items() for kind in kinds if kind in handled)
 
 
 # -- in the source -----------------------------------------------------------------------------------------------------
