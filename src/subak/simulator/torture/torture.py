@@ -144,7 +144,7 @@ def random_case(seed: int) -> Case:
     if trees:
         settings = msgspec.structs.replace(settings, shares={})
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([0, 1, 4, 256])), fates, terms,
+                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([1, 0, 4, 256])), fates, terms,
                 trees)
 
 
@@ -153,7 +153,7 @@ def _with_crowd(
     terms: Terms | None,
 ) -> tuple[list[tuple[int, float, float]], list[tuple[int, float, float]], Terms | None]:
     """Return tasks, fates and terms; in one case of sixteen with a crowd of one stage, which is cancelled at once."""
-    random = np.random.default_rng([seed, 37])
+    random = np.random.default_rng([seed, 45])
     single = [task for task in tasks if not stages[task[0]].gang]
     if random.random() > 1 / 16 or not single:
         return tasks, fates, terms
