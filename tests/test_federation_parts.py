@@ -294,7 +294,7 @@ def test_an_outbox_is_never_written_behind_its_end():
 
 
 def test_a_run_stops_where_a_handler_posts_more_than_its_outbox_holds():
-    few = dataclasses.replace(MEGHA, outbox=lambda instance: 1)
+    few = dataclasses.replace(MEGHA, outbox=lambda instance: (1, 1, 1, 1))
     alone = Federation(global_masters=1, local_masters=1)
     opened = open_federated(plain((0, 1, 1)), fleet_of((1,)), few, alone, 1, 1e6, math.inf, compiled=False, outbox=0)
     assert opened.step(100) == LOOP_BROKEN
