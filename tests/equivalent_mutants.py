@@ -212,9 +212,6 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
         NO_EDGE,
     ("_widen", "if end > first:", "end > first  ->  end >= first"): "to give no places back changes nothing",
     ("note_attempts", "if message[\"round\"] == 0:", "0  ->  -1"): "in the first round there is nothing to add to",
-    ("end_of_stage", "if stages.waits[child] == 0 and not jobs.given_up[child]:",
-     "stages.waits[child] == 0 and (not jobs.given_up[child])  ->  stages.waits[child] == 0 or not "
-     "jobs.given_up[child]"): "each task is asked anew whether it waits, or has ended",
     ("bring", "if start < last:", "start < last  ->  start <= last"): "nothing is written where they are the same",
     ("bring", "copy.size[LEDGER_EPOCH], copy.size[VERSION] = epoch, 0", "0  ->  -1"): "no message ends before 0",
     ("undisturbed", "for level in range(int(depth.max(initial=0)) + 1):", "1  ->  2"): "no stage is so deep",

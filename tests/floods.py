@@ -26,7 +26,7 @@ from subak.federation.messages import (
     NOBODY,
     OVERRUN,
     POSTED,
-    SERVED,
+    SERVED_COUNT,
     SUBMITTER,
     WORKER,
     build_outbox,
@@ -100,10 +100,10 @@ def flood(role: int, tables: Any, now: float, message: np.void, sizes: Sizes) ->
         SERVE[role](tables._replace(inbox=inbox, out=out), now, len(waiting))
         assert out.size[OVERRUN] == 0, f"{kind}: {out.size[OVERRUN]} more than {out.row.size}"
         assert out.size[POSTED] <= bound or out is roles_own, f"{kind}: {out.size[POSTED]}, and not {bound}"
-        assert out.size[SERVED] > 0
+        assert out.size[SERVED_COUNT] > 0
         owed = [row.copy() for row in out.row[: out.size[POSTED]]
                 if HANDLER[row["kind"]] == role and not CROSSES[row["kind"]] and row["delay"] == 0.0]
-        waiting = [*waiting[out.size[SERVED]:], *owed]
+        waiting = [*waiting[out.size[SERVED_COUNT]:], *owed]
     take_on(tables, kept)
 
 

@@ -202,7 +202,7 @@ NOBODY = -1  # no task, no machine, no row
 
 NOBODYS = ("row", "shape", "queue", "owner", "victims", "handle")  # fields that say so where nothing is said
 
-POSTED, OVERRUN, SERVED = range(3)  # of `size` of an outbox
+POSTED, OVERRUN, SERVED_COUNT = range(3)  # of `size` of an outbox
 
 
 class Outbox(NamedTuple):
@@ -214,8 +214,8 @@ class Outbox(NamedTuple):
     """
 
     row: np.ndarray  # MESSAGE[place]
-    size: np.ndarray  # int64[3]: POSTED; OVERRUN, messages for which there was no room, which is a defect; SERVED, how
-    # many messages of the inbox were
+    size: np.ndarray  # int64[3]: POSTED; OVERRUN, messages for which there was no room, which is a defect;
+    # SERVED_COUNT, how many messages of the inbox were
     spare: int  # messages that one step of a walk and all behind it, or a handler that does not walk, may post
     blank: np.ndarray  # MESSAGE[1], what a message says of which nothing is said
 
@@ -244,7 +244,7 @@ def may_serve(out: Outbox, place: int) -> bool:
     """Whether the message at a place of the inbox is served: there is room for what its handler posts; else later."""
     if is_filling(out):
         return False
-    out.size[SERVED] = place + 1
+    out.size[SERVED_COUNT] = place + 1
     return True
 
 

@@ -40,7 +40,7 @@ from subak.federation.messages import (
     REPARTITION,
     REPORT,
     ROLES,
-    SERVED,
+    SERVED_COUNT,
     START,
     STARTED,
     UPDATE,
@@ -340,7 +340,7 @@ class Node:
         self.load([message for _, _, message in batch])
         self.out.size[POSTED] = 0
         self.services[role](self.now, len(batch))
-        count = int(self.out.size[SERVED])
+        count = int(self.out.size[SERVED_COUNT])
         self.pending.extendleft(reversed(batch[count:]))
         kind = batch[count - 1][1]
         count += self.served(count)

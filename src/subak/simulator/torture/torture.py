@@ -139,13 +139,15 @@ def random_case(seed: int) -> Case:
                             bool(random.random() < 0.6), cpu, memory))
         changes.sort(key=lambda change: change[0])
     fates, terms = _random_fates(np.random.default_rng([seed, 34]), tasks)
+    outbox, alone = int(np.random.default_rng([seed, 35]).choice([1, 1, 4, 256])), len(tasks)
     tasks, fates, terms = _with_crowd(seed, stages, tasks, fates, terms)
+    if len(tasks) > alone:
+        outbox = 0  # a walk stops behind its first message
     trees = _random_trees(np.random.default_rng([seed, 36]), len(queues), over_at)
     if trees:
         settings = msgspec.structs.replace(settings, shares={})
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows, int(np.random.default_rng([seed, 35]).choice([1, 0, 4, 256])), fates, terms,
-                trees)
+                settings, plan, rows, outbox, fates, terms, trees)
 
 
 def _with_crowd(
