@@ -79,9 +79,7 @@ ONE_WAY: dict[tuple[str, str, bool], str] = {
     ("is_mine", "task['machine'] == entry['machine']", False):
         "each cluster numbers its requests: another's of the same number is told only in a whole state",
     ("is_sent", "task['sent_to'] == cluster", False): "the same; by hand in test_global_master_by_hand",
-    ("may_be_lost", "reason == OLD_EPOCH", True): TWO_LOSSES,
     ("may_be_lost", "may_have_begun(master, tasks, task)", False): TWO_LOSSES,
-    ("may_be_lost", "may_have_begun(master, tasks, task)", True): TWO_LOSSES,
     ("widen", "ring < ledger.entry.size", False): RING,
     ("may_write_over_more", "size[RING] < ledger.entry.size", False): RING,
     ("write_over_what_was_seen", "ledger.size[VERSION] - whole <= ledger.entry.size", False): RING,
