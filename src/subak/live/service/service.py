@@ -42,6 +42,7 @@ from subak.live.node.frames import LOGS, TAIL, Answer, Ask
 from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.node.global_master.rows import read_ended
 from subak.live.service.explaining import explanation_of
+from subak.live.service.listing import chosen, numbers_below
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
 from subak.live.service.views import PART, STATES, Known, Tally, ended_job, event_view, open_job, task_view
@@ -52,7 +53,6 @@ SUBMIT_S = 30.0  # that the disk has to take a job
 POLL_S = 0.1  # between two looks at what an attempt has written
 ENDED_KEPT = 256  # jobs that have ended, as they were read last
 TASKS_KEPT = 1_000_000  # that they have together at most, but for the last
-READ_TOGETHER = 64  # jobs that are read from the disk in one go
 
 
 class Driver(Protocol):
@@ -216,27 +216,24 @@ class NodeService:
     async def jobs(self, wanted: JobFilter, cursor: str, limit: int) -> Page[JobView]:
         """See `Service`."""
         below = int(cursor) if cursor.isdecimal() else 1 << 62
-        numbers = [number for number in sorted({*self.node.book.of_number, *self.node.ended}, reverse=True)
-                   if number < below and self._may_be(number, wanted)]
         items: list[JobView] = []
-        for place, number in enumerate(numbers):
-            if place % READ_TOGETHER == 0:
-                await self._read_ahead(numbers[place : place + min(READ_TOGETHER, limit - len(items))])
-            try:
-                view = await self.job(self.node.job_name(number))
-            except NotFoundError:
-                continue
-            if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state):
-                items.append(view)
-                if len(items) == limit:
-                    return Page(items=tuple(items), cursor=str(number))
+        numbers = numbers_below(self.node, below, wanted.state)
+        async for part in chosen(numbers, lambda number: self._may_be(number, wanted)):
+            await self._read_ahead(part[: limit - len(items)])
+            for number in part:
+                try:
+                    view = await self.job(self.node.job_name(number))
+                except NotFoundError:
+                    continue
+                if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state):
+                    items.append(view)
+                    if len(items) == limit:
+                        return Page(items=tuple(items), cursor=str(number))
         return Page(items=tuple(items))
 
     def _may_be(self, number: int, wanted: JobFilter) -> bool:
-        """Whether a job is of a name and a queue, and may be in a state, by what is known of it without its tasks."""
+        """Whether a job is of a name and a queue, by what is known of it without its tasks."""
         job = self.node.book.of_number.get(number)
-        if job is None and wanted.state not in (None, "ended"):
-            return False
         head = (job.spec.queue, job.spec.metadata.name) if job is not None else self.node.heads.get(number)
         return head is None or _is_wanted(*head, wanted)
 

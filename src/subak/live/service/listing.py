@@ -1,0 +1,25 @@
+"""Which jobs a list may have, by what is kept in memory of each: their tasks are not looked at."""
+import asyncio
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from subak.live.node.global_master.global_node import GlobalNode
+
+LOOKED_AT = 5_000  # jobs that are looked at in one go, some 3 ms
+READ_TOGETHER = 64  # jobs that are read from the disk in one go
+
+
+def numbers_below(node: GlobalNode, below: int, state: str | None) -> list[int]:
+    """Return the jobs of lower numbers that may be in a state, the latest first."""
+    ended = node.ended if state in (None, "ended") else ()
+    numbers = sorted([*ended, *node.book.of_number])  # nearly in order as they are: a set would mix them
+    return numbers[:bisect_left(numbers, below)][::-1]
+
+
+async def chosen(numbers: Sequence[int], may_be: Callable[[int], bool]) -> AsyncIterator[list[int]]:
+    """Yield those that *may_be*, READ_TOGETHER of them at most at a time; others are answered in between."""
+    for first in range(0, len(numbers), LOOKED_AT):
+        found = [number for number in numbers[first : first + LOOKED_AT] if may_be(number)]
+        for place in range(0, len(found), READ_TOGETHER):
+            yield found[place : place + READ_TOGETHER]
+        await asyncio.sleep(0)
