@@ -56,7 +56,7 @@ class MasterNode(Node):
         self.check_kinds(peer, set(kinds))
         if {*rows["sender"].tolist()} - {peer[1]} or {*rows["to"].tolist()} - {self.number} or not self.sound(rows):
             raise FrameError("a message names what is not there")
-        return zip(kinds, _cut(batch.messages), strict=True)
+        return zip(kinds, cut_rows(batch.messages), strict=True)
 
     def sound(self, rows: np.ndarray) -> bool:
         """Whether numbers in messages from outside are within the tables."""
@@ -84,7 +84,7 @@ class MasterNode(Node):
         rows = self.out.row[: self.out.size[POSTED]]
         columns = [rows[name].tolist() for name in ("kind", "to", "delay", "task", "shape", "first", "last")]
         for place, (row, kind, receiver, delay, task, shape, first, last) in enumerate(
-                zip(_cut(rows.tobytes()), *columns, strict=True)):
+                zip(cut_rows(rows.tobytes()), *columns, strict=True)):
             role = HANDLER_OF[kind]
             if role == EXECUTOR:
                 self.on_effect(kind, rows[place])
@@ -102,6 +102,6 @@ class MasterNode(Node):
                     link.low, link.high = (min(link.low, first), max(link.high, last)) if link.high else (first, last)
 
 
-def _cut(data: bytes) -> Iterable[bytes]:
+def cut_rows(data: bytes) -> Iterable[bytes]:
     """Return the rows of messages, each by itself."""
     return (data[at : at + MESSAGE_BYTES] for at in range(0, len(data), MESSAGE_BYTES))

@@ -43,7 +43,6 @@ from subak.federation.messages import (
     GIVEN_UP,
     GLOBAL_MASTER,
     LOCAL_MASTER,
-    MESSAGE,
     NOBODY,
     POSTED,
     RESTART,
@@ -72,7 +71,7 @@ from subak.live.node.global_master.restore import restore_jobs
 from subak.live.node.global_master.walks import Walks
 from subak.live.node.global_master.written_for import WrittenFor, refuse_another
 from subak.live.node.layout import Layout, Peer, Timing
-from subak.live.node.master import MasterNode
+from subak.live.node.master import MasterNode, cut_rows
 from subak.queues.tree import Queue, TreeFile
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
@@ -237,9 +236,18 @@ class GlobalNode(MasterNode):
 
     def arrive(self, numbers: np.ndarray) -> None:
         """Let tasks arrive."""
-        rows = np.zeros(numbers.size, MESSAGE)
-        rows["kind"], rows["to"], rows["task"] = ARRIVE, self.number, numbers
-        self.pending.extend((SUBMITTER, ARRIVE, row.tobytes()) for row in rows)
+        self._hand_all(ARRIVE, numbers)
+
+    def cancel_tasks(self, numbers: np.ndarray) -> None:
+        """Cancel tasks."""
+        self._hand_all(CANCEL, numbers)
+
+    def _hand_all(self, kind: int, numbers: np.ndarray) -> None:
+        """Hand the submitter a message about each of these tasks."""
+        rows = np.repeat(self.out.blank, numbers.size)
+        rows["kind"], rows["to"], rows["sender"], rows["task"], rows["machine"] = (
+            kind, self.number, self.number, numbers, NOBODY)
+        self.pending.extend((SUBMITTER, kind, row) for row in cut_rows(rows.tobytes()))
 
     def cancel(self, job: int, index: int | None = None) -> None:
         """Cancel a job that is open, or one task of it; that the whole is cancelled is on disk before its tasks are."""
@@ -247,11 +255,6 @@ class GlobalNode(MasterNode):
         if index is None:
             self.writes.append(Put("cancel", [job], [b""]))
         self.walks.add(job, numbers if index is None else numbers[index : index + 1], self.cancel_tasks)
-
-    def cancel_tasks(self, numbers: np.ndarray) -> None:
-        """Cancel tasks."""
-        for number in numbers.tolist():
-            self.tell(CANCEL, task=number)
 
     def open_job(self, job: Job) -> None:
         """Note a job, and what those who run it must know."""
