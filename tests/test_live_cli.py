@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -14,7 +15,7 @@ import yaml
 from serving import Serving
 from subak.cli import app
 from subak.cli.live.writing import OutputWriter
-from subak.live.api.models import JobView
+from subak.live.api.models import Event, JobView
 from subak.live.tokens import PEOPLE, new_token
 from subak.report.number_text import NOTHING
 
@@ -263,6 +264,23 @@ def test_watch_ends_with_the_job(serving, run, write):
     assert run("watch", "g0-1")[0] == 0
 
 
+def test_history_since(serving, run, write, monkeypatch):
+    for name in "ab":
+        run("submit", write(job(name=name)))
+    service = serving.services["g0"]
+    for at, id in ((1_000.0, "g0-0"), (5_000.0, "g0-1")):
+        task = service.jobs_by_id[id].tasks[0]
+        task.ended = at
+        service.jobs_by_id[id].events = [Event(number=number, at=when, id=id, what=what) for number, (when, what)
+                                         in enumerate(((at - 500.0, "began"), (at, "ended")))]
+    monkeypatch.setattr("subak.cli.live.jobs.time", SimpleNamespace(time=lambda: 10_000.0))
+    assert [each["id"] for each in json.loads(run("history", "--since", "2h", "-o", "json")[1])] == ["g0-1"]
+    assert [each["id"] for each in json.loads(run("history", "--since", "3h", "-o", "json")[1])] == ["g0-1", "g0-0"]
+    assert "g0-0" in run("history", "--since", "1970-01-01")[1]
+    events = json.loads(run("history", "g0-1", "--since", "5200s", "-o", "json")[1])
+    assert [event["what"] for event in events] == ["ended"]
+
+
 def test_explain_and_history_say_why(serving, run, write):
     run("submit", write(job("[sleep]", more="tasks: 13\nresources: {cpu: 1}\n")))
     code, out, _ = run("explain", "g0-0.12")
@@ -347,6 +365,8 @@ def test_a_configuration_that_changed_meanwhile_is_not_applied(serving, run, wri
     (("describe", "g0-9"), 3, "there is no job g0-9"), (("describe", "g0-9.1"), 3, "there is no job g0-9"),
     (("describe", "[red]x"), 2, "must be the name of a machine"), (("cancel", "x"), 2, "must be a job such as"),
     (("logs", "x"), 2, "must be a job"), (("watch", "g0-1.2"), 2, "must be a job such as g0-17, not"),
+    (("history",), 2, "JOB|TASK: must be given, or --since"),
+    (("history", "--since", "soon"), 2, "--since: must be a duration such as 2h or a time such as"),
     (("explain", "g0-1"), 2, "is not a task of a live federation"), (("history", "../x"), 2, "must be a job"),
     (("preempt", "g0-1"), 2, "must be a task"), (("submit", "absent.yaml"), 2, "absent.yaml: cannot be read"),
     (("apply", "absent.toml"), 2, "absent.toml: cannot be read"),

@@ -39,7 +39,7 @@ def asked(world, node, words, task=NOBODY):
 
 
 def known_of(node, job):
-    return open_job("g0-0", job, node.book.now[job.places], node.master)
+    return open_job("g0-0", job, node.book, node.master)
 
 
 @pytest.mark.parametrize(("words", "why", "by"), [

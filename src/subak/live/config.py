@@ -19,6 +19,10 @@ name = "research/ada"
 weight = 2.0
 owner = "g0"                                # left out: the global masters in turn
 
+[history]                                   # of jobs that have ended: left out, as here
+keep = "30d"                                # since their end
+bytes = 4294967296                          # of all of them, on the disk of each global master
+
 # worker.toml
 name = "node-3"
 local_masters = ["127.0.0.1:7441", "127.0.0.1:7442"]
@@ -41,6 +45,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from subak.errors import InputError
+from subak.live.jobfile.quantities import parse_duration
 from subak.live.node.layout import Layout, Rooms, Timing
 from subak.threads import usable_cores
 
@@ -49,6 +54,7 @@ MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,62}")
 AMOUNT_MAX = 2**31 - 1
 OF_A_KIND_MAX = 64
+HISTORY_BYTES_MIN = 1 << 20
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 T = TypeVar("T")
 Handlers = Literal["compiled", "python"]  # python: slower, and nothing is ever compiled, as tests want it
@@ -77,6 +83,20 @@ class QueueEntry(Struct, frozen=True, forbid_unknown_fields=True):
     owner: str = ""
 
 
+class HistoryEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """How long jobs that have ended are kept, with the keys under which they were submitted."""
+
+    keep: str = "30d"  # since their end
+    bytes: int = 4 << 30  # of all of them, on the disk of each global master; the earliest go first
+
+    def keep_s(self) -> float:
+        """Return the age in seconds. Raises InputError for a text that is no duration."""
+        try:
+            return parse_duration(self.keep)
+        except ValueError:
+            raise InputError(f"history.keep: must be a duration such as 30d or 12h, not {self.keep!r}") from None
+
+
 class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
     """The file of a federation; see the head of this one."""
 
@@ -88,6 +108,7 @@ class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
     order: str = "round-robin"
     timing: Timing = Timing()
     rooms: Rooms = Rooms()
+    history: HistoryEntry = HistoryEntry()
 
     def layout(self) -> Layout:
         """Return the numbers that all processes agree on."""
@@ -189,6 +210,13 @@ def _check_federation(file: FederationFile) -> None:
         raise InputError("resources: must begin with cpu and memory, and name none twice")
     _check_queues(file)
     _check_timing(file.timing)
+    _check_history(file.history)
+
+
+def _check_history(history: HistoryEntry) -> None:
+    history.keep_s()
+    if history.bytes < HISTORY_BYTES_MIN:
+        raise InputError(f"history.bytes: must be {HISTORY_BYTES_MIN:,} at least, not {history.bytes:,}")
 
 
 def _check_queues(file: FederationFile) -> None:

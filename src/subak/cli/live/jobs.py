@@ -1,10 +1,12 @@
 """`subak list`, `subak describe`, `subak history`: what became of jobs and tasks."""
 import re
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from subak.cli.live.options import ANY, ClientOption, LimitOption, Output, OutputOption, checked, opened
+from subak.cli.live.options import ANY, ClientOption, LimitOption, Output, OutputOption, checked, opened, time_of
 from subak.cli.live.show import (
     amounts_text,
     counts_text,
@@ -17,6 +19,7 @@ from subak.cli.live.show import (
     took_text,
     used_text,
 )
+from subak.errors import InputError
 from subak.live.api.models import ID_PATTERN, TASK_PATTERN, JobState, JobView, MachineView, TaskView
 from subak.report.number_text import NOTHING, count_text
 
@@ -129,7 +132,13 @@ def _show_machine(machine: MachineView) -> None:
 
 
 def history(
-    id: Annotated[str, typer.Argument(metavar="JOB|TASK", help="Such as g0-17 or g0-17.3.", show_default=False)],
+    id: Annotated[str | None, typer.Argument(
+        metavar="[JOB|TASK]", show_default=False,
+        help="Such as g0-17 or g0-17.3; without one, goes with --since.")] = None,
+    since: Annotated[str | None, typer.Option(
+        "--since", metavar="TIME", show_default=False,
+        help="Only what happened since then: a duration such as 2h or 7d before now, or a time such as "
+             "2026-11-27T10:00.")] = None,
     limit: LimitOption = 1000,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
@@ -137,10 +146,30 @@ def history(
     """Say what happened to a job or a task, when and why.
 
     - `subak history g0-17.3` shows where each attempt of the task ran, and how it ended.
+    - `subak history g0-17 --since 2h` shows what happened to the job in the last two hours.
+    - `subak history --since 1d` lists the jobs that have ended since yesterday at this time.
     """
+    begin = 0.0 if since is None else time_of(since, time.time())
+    if id is None:
+        if since is None:
+            raise InputError("JOB|TASK: must be given, or --since")
+        _show_ended(begin, limit, output, client)
+        return
     with opened(client) as federation:
-        found = federation.history(checked(id, ANY, "JOB|TASK"), limit)
+        found = federation.history(checked(id, ANY, "JOB|TASK"), limit, begin)
     if not show(found, output):
         show_table(("when", "what of", "what", "machine", "attempt", "why"), [
             (time_text(event.at), event.id, event.what, event.machine or NOTHING, count_text(event.attempt), event.why)
             for event in found], right=("attempt",))
+
+
+def _show_ended(begin: float, limit: int, output: Output, client: Path | None) -> None:
+    """Show the jobs that have ended since a Unix time, the latest to be submitted first."""
+    with opened(client) as federation:
+        found = federation.jobs(state="ended", limit=None)
+    jobs = [job for job in found.items if job.ended is not None and job.ended >= begin][:limit]
+    if not show(jobs, output):
+        show_table(("job", "name", "queue", "ended", "how", "tasks", "took", "why"), [
+            (job.id, job.name, job.queue, time_text(job.ended), job.outcome, count_text(job.tasks),
+             took_text(job.started, job.ended), job.reason) for job in jobs], right=("tasks", "took"))
+    remark(found.unreachable)

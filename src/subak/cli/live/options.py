@@ -2,7 +2,8 @@
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +44,17 @@ def opened(file: Path | None) -> Iterator["Client"]:
 
     with Client(read_settings(file)) as client:
         yield client
+
+
+def time_of(text: str, now: float) -> float:
+    """Return the Unix time that --since names: a duration before *now*, or a time. Raises InputError."""
+    from subak.live.jobfile.quantities import parse_duration  # noqa: PLC0415  (help does without)
+
+    with suppress(ValueError):
+        return now - parse_duration(text)
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).timestamp()
+    raise InputError(f"--since: must be a duration such as 2h or a time such as 2026-11-27T10:00, not {text!r}")
 
 
 def checked(text: str, what: str, argument: str) -> str:

@@ -1,6 +1,7 @@
 """What can be asked of a federation, as calls: each is a question to one master, or the same to all of them."""
 import os
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -80,8 +81,9 @@ class Client:
         query = {"timeout_s": f"{timeout_s:g}", **({} if seen is None else {"seen": str(seen)})}
         return self._ask("GET", f"/v1/jobs/{id}/wait", JobView, query, wait_s=timeout_s)
 
-    def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int = ITEMS_ASKED) -> Found[JobView]:
-        """Return the latest *limit* jobs of all masters, the latest first."""
+    def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int | None = ITEMS_ASKED,
+             ) -> Found[JobView]:
+        """Return the latest *limit* jobs of all masters, the latest first; all of them without a limit."""
         query = _said(queue=queue, name=name, state=state)
         found = self._of_all(lambda address: list(self._pages("/v1/jobs", JobView, query, limit, address)))
         return Found(tuple(sorted(found.items, key=lambda job: -job.submitted)[:limit]), found.unreachable)
@@ -132,9 +134,10 @@ class Client:
         """Say why a task stands as it stands."""
         return self._get(f"/v1/tasks/{id}/explain", Explanation)
 
-    def history(self, id: str, limit: int = ITEMS_ASKED) -> list[Event]:
-        """Return the first *limit* things that happened to a job or a task."""
-        return list(self._pages(f"/v1/{_kind(id)}/{id}/history", Event, {}, limit))
+    def history(self, id: str, limit: int = ITEMS_ASKED, since: float = 0.0) -> list[Event]:
+        """Return the first *limit* things that happened to a job or a task since a Unix time."""
+        every = self._pages(f"/v1/{_kind(id)}/{id}/history", Event, {}, None if since else limit)
+        return list(islice((event for event in every if event.at >= since), limit))
 
     # -- the federation ------------------------------------------------------------------------------------------------
 

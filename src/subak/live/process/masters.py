@@ -110,6 +110,7 @@ class GlobalMasterProcess(Master):
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
         """Serve until `stop`; *ready* is told the address as soon as people are answered."""
         from subak.live.api.server import HttpServer, ServerSettings  # noqa: PLC0415  (local masters do without)
+        from subak.live.service.keeping import Keeper  # noqa: PLC0415
         from subak.live.service.service import NodeService  # noqa: PLC0415
 
         layout = self.file.layout()
@@ -127,7 +128,10 @@ class GlobalMasterProcess(Master):
             links.dial(*split_address("address", local), number)
         self.compile_beside(node, "global-master", self.handlers)
         ready(address)
+        keeper = Keeper(self.file.history, self.store, lambda: node.ended, service.forget, self.say)
+        keeping = asyncio.create_task(keeper.run())
         await self.drive(driver)
+        keeping.cancel()
         await links.close()
         await server.stop()
 

@@ -116,6 +116,13 @@ class NodeService:
             raise UnavailableError(f"the disk does not take it: {self.driver.problem or error}; ask again, under the "
                                    "same key", retry_after_s=5) from None
 
+    def forget(self, numbers: Sequence[int]) -> None:
+        """Forget jobs that have ended."""
+        for number in numbers:
+            self.ended.pop(number, None)
+        self.node.forget_ended(numbers)
+        self.driver.wake.set()
+
     # -- finding -------------------------------------------------------------------------------------------------------
 
     def _number(self, id_: str) -> tuple[int, int]:
@@ -181,14 +188,9 @@ class NodeService:
         """See `Service`."""
         if self.driver.problem:
             raise UnavailableError(f"no jobs are taken now: {self.driver.problem}", retry_after_s=5)
-        try:
-            queue = self.node.queues.number(spec.queue)
-        except InputError as error:
-            raise InvalidError(str(error), field="queue") from None
-        owner = self.node.queues.queues[queue].owner
-        if owner != self.node.number:
-            self._not_owner(owner, f"queue {spec.queue}")
         before = self.node.kept.get(client_id)
+        if before is None:
+            self._owns(spec.queue)
         try:
             number = self.node.submit(spec, client_id, time.time())
         except InputError as error:
@@ -200,6 +202,16 @@ class NodeService:
                 raise RefusedError(f"the key {client_id} was used for job {name}, which is another one")
         await self._durable()
         return await self.job(name)
+
+    def _owns(self, path: str) -> None:
+        """Raise NotOwnerError for a queue of another master: that one knows the keys of its jobs."""
+        try:
+            queue = self.node.queues.number(path)
+        except InputError as error:
+            raise InvalidError(str(error), field="queue") from None
+        owner = self.node.queues.queues[queue].owner
+        if owner != self.node.number:
+            self._not_owner(owner, f"queue {path}")
 
     async def job(self, id: str) -> JobView:
         """See `Service`."""

@@ -5,7 +5,7 @@ write makes all of it durable, and an acknowledgement and the requests leave tog
 made as the disk says, and the master asks every local master what it holds, as a new incarnation (rebuild.py).
 """
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -471,6 +471,13 @@ class GlobalNode(MasterNode):
         self.admission.forget(job.admitted)
         self.retract([(JOB, job.number)])
         self._leave_removed()
+
+    def forget_ended(self, numbers: Sequence[int]) -> None:
+        """Forget jobs that have ended."""
+        gone = set(numbers)
+        self.ended = deque(number for number in self.ended if number not in gone)
+        for number in numbers:
+            self._drop_ended(number)
 
     def _drop_ended(self, number: int) -> None:
         """Forget a job that ended long ago, and what whoever submitted it called it."""
