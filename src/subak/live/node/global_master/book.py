@@ -47,6 +47,7 @@ ON_DISK = np.dtype([
     ("started", np.float64),  # Unix time at which the last began
     ("ended", np.float64),  # Unix time
 ])
+AS_BYTES = f"V{ON_DISK.itemsize}"
 # what has to be written when it differs
 DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to", "sent", "lost")
 OF_ENDING = ("outcome", "reason", "code", "failed", "lost", "preempted")  # what a submitter keeps as well
@@ -158,7 +159,8 @@ class Book:
         self.of_number[job.number] = job
         fresh = np.zeros(1, ON_DISK)
         fresh["number"] = fresh["row"] = fresh["sent_to"] = fresh["machine"] = NOBODY
-        self.disk[job.places] = self.now[job.places] = fresh
+        for table in (self.disk, self.now):  # as bytes: field by field, a million tasks hold all others up for long
+            table[job.places].view(AS_BYTES)[:] = fresh.view(AS_BYTES)
         self.runs[job.places] = False
 
     def remove(self, job: Job) -> None:
