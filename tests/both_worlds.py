@@ -14,7 +14,8 @@ from subak.federation.messages import REASONS
 from subak.federation.settings import Federation
 from subak.live.jobfile.spec import Constraint, JobSpec, Metadata
 from subak.live.jobfile.spec import Stage as LiveStage
-from subak.live.node.global_master.book import ON_DISK, OUTCOME_WORDS, StoredJob
+from subak.live.node.global_master.book import ON_DISK, StoredJob
+from subak.live.node.global_master.history import OUTCOME_WORDS
 from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.layout import Layout, Timing
 from subak.live.torture.case import ROOMS, JobCase, MachineCase, Wish

@@ -203,7 +203,7 @@ def test_it_is_said_for_which_queue_a_task_was_preempted():
     world = world_of(jobs, machines=2, timing=Timing(preemption="strict", preemptions_max=1))
     book, queues = world.masters[0].node.book, world.masters[0].node.queues
     world.until(4.0)
-    happened = [event for job in book.of_number.values() for event in job.events]
+    happened = [event for job in book.of_number.values() for event in job.history.events]
     (preempted,) = (event for event in happened if event.what == "attempt lost")
     assert preempted_by(preempted, queues) == ("b", "that queue was below its share")
     (row,) = (row for row in book.now if row["number"] >= 0 and row["preempted"])

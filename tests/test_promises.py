@@ -4,7 +4,18 @@ import pytest
 from msgspec import msgpack, structs
 
 from subak.errors import RunError
-from subak.live.node.global_master.book import ON_DISK, OUTCOME_WORDS, Happening, StoredJob
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_TOOK
+from subak.federation.megha.topology import INCARNATION_BITS
+from subak.federation.messages import FINISHED_WELL, HAS_FAILED, MACHINE_LOST, NOBODY, NOT_FREE
+from subak.live.node.global_master.book import ON_DISK, StoredJob
+from subak.live.node.global_master.history import (
+    ATTEMPT_FAILED,
+    ATTEMPT_LOST,
+    BEGAN,
+    EVENTS_EACH,
+    OUTCOME_WORDS,
+    Happening,
+)
 from subak.live.node.global_master.rows import FORMER, ended_rows, open_rows
 from subak.live.torture.case import JobCase
 from test_live_nodes import JOB, world_of
@@ -157,3 +168,102 @@ def test_a_rebooted_worker_starts_nothing_that_its_former_incarnation_was_told_t
     world.until(world.now + 4 * LEASE)
     row, _ = ended(world)
     assert (OUTCOME_WORDS[row["outcome"]], row["lost"]) == ("finished", 1)
+
+
+# -- the history of a job ----------------------------------------------------------------------------------------------
+
+
+def opened():
+    """A world without machines, its global master, and the one job that it has."""
+    world = world_of([JobCase(3.0, "client", JOB, (((30.0, 0),),))], machines=0)
+    world.until(4.0)
+    node = world.masters[0].node
+    (job,) = node.book.of_number.values()
+    return world, node, job
+
+
+def told(node, job, *entries):
+    """Let a local master have told of attempts of the first task; what is left of the history afterwards."""
+    rows = np.zeros(len(entries), ENTRY)
+    rows["task"], rows["owner"] = job.admitted.numbers[0][0], node.number
+    for row, fields in zip(rows, entries, strict=True):
+        for name, value in fields.items():
+            row[name] = value
+    node.book.note_entries(rows, 5.0)
+    return [(event.what, event.attempt, event.nth) for event in job.history.events]
+
+
+GAVE = {"kind": ENTRY_GAVE, "reason": MACHINE_LOST, "attempt": 7}
+
+
+@pytest.mark.parametrize(("entries", "found"), [
+    ([GAVE], [(BEGAN, 7, 1), (ATTEMPT_LOST, 7, 1)]),  # nobody saw it begin
+    ([GAVE, GAVE], [(BEGAN, 7, 1), (ATTEMPT_LOST, 7, 1)]),  # told twice
+    ([GAVE, {**GAVE, "kind": ENTRY_GONE}], [(BEGAN, 7, 1), (ATTEMPT_LOST, 7, 1)]),  # and again in a whole state
+    ([{**GAVE, "kind": ENTRY_GONE}], [(BEGAN, 7, 1), (ATTEMPT_LOST, 7, 1)]),
+    ([{**GAVE, "kind": ENTRY_TOOK, "reason": 0}, GAVE], [(BEGAN, 7, 1), (ATTEMPT_LOST, 7, 1)]),
+    ([{**GAVE, "kind": ENTRY_TOOK, "reason": 0}], [(BEGAN, 7, 1)]),  # of a master that has been replaced
+    ([{**GAVE, "kind": ENTRY_TOOK, "reason": 0, "held": 1}], []),
+    ([{**GAVE, "held": 1}], [(ATTEMPT_LOST, 7, 0)]),  # held for its gang
+    ([{**GAVE, "reason": NOT_FREE}], [(ATTEMPT_LOST, 7, 0)]),  # its machine had no room
+    ([{**GAVE, "reason": HAS_FAILED}, {**GAVE, "reason": HAS_FAILED}], [(BEGAN, 7, 1), (ATTEMPT_FAILED, 7, 1)]),
+    ([{**GAVE, "reason": FINISHED_WELL}], [(BEGAN, 7, 1)]),
+    ([GAVE, {**GAVE, "machine": 1}],  # another cluster's of the same number
+     [(BEGAN, 7, 1), (ATTEMPT_LOST, 7, 1), (BEGAN, 7, 2), (ATTEMPT_LOST, 7, 2)]),
+    ([{**GAVE, "attempt": 8}, GAVE],  # the older one is told last
+     [(BEGAN, 8, 1), (ATTEMPT_LOST, 8, 1), (BEGAN, 7, 2), (ATTEMPT_LOST, 7, 2)]),
+])
+def test_each_attempt_is_in_the_history_once_in_whatever_order_it_is_told(entries, found):
+    _, node, job = opened()
+    assert told(node, job, *entries) == found
+    assert node.book.now[job.admitted.places]["attempts"] == sum(what == BEGAN for what, *_ in found)
+
+
+def test_what_an_older_round_left_behind_is_no_news():
+    _, node, job = opened()
+    node.book.now[job.admitted.places]["round"] = 1
+    assert told(node, job, GAVE) == []
+
+
+def test_a_full_history_counts_what_this_incarnation_has_begun():
+    """Of what a former one had begun nobody can say any more whether it was counted."""
+    _, node, job = opened()
+    job.history.events += [Happening(0.0, 0, "something", "", NOBODY, 0, 0)] * EVENTS_EACH
+    told(node, job, GAVE)
+    assert node.book.now[job.admitted.places]["attempts"] == 0
+    told(node, job, {**GAVE, "attempt": (1 << INCARNATION_BITS) + 7})
+    assert node.book.now[job.admitted.places]["attempts"] == 1
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_history_has_attempts_of_which_nobody_knows_how_they_ended(restarts):
+    """Both local masters and the machine lose power, and the owner too; the attempt may have begun."""
+    job = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], losses_max=3),))
+    world = world_with(job, ((20.0, 0), (1.0, 0)))
+    world.until(5.0)
+    machine, masters = running_on(world), [*(world.masters if restarts else ()), *world.locals]
+    power_loss(world, masters, machine)
+    come_back(world, masters, machine)
+    world.until(world.now + 5 * LEASE)
+    row, events = ended(world)
+    assert [event.what for event in events] == [BEGAN, ATTEMPT_LOST, BEGAN, "finished"]
+    assert (row["attempts"], row["lost"], [event.nth for event in events]) == (2, 1, [1, 1, 2, 2])
+
+
+def test_the_history_outlives_its_master():
+    job = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], retries=3, backoff_s=0.1, tasks=1),))
+    world = world_with(job, ((0.5, 3), (0.5, 4), (30.0, 0)))
+    world.until(6.0)
+    (before,) = [each.history.events for each in world.masters[0].node.book.of_number.values()]
+    assert [event.what for event in before] == [BEGAN, ATTEMPT_FAILED] * 2 + [BEGAN]
+    world.kill(world.masters[0])
+    world.start(world.masters[0])
+    world.until(8.0)
+    (after,) = world.masters[0].node.book.of_number.values()
+    assert [(event.what, event.nth, event.attempt) for event in after.history.events] == [
+        (event.what, event.nth, event.attempt) for event in before]
+    assert after.history.events[:4] == before[:4]
+    world.until(60.0)
+    row, events = ended(world)
+    assert (row["attempts"], row["failed"], len(events)) == (3, 2, 6)
+    assert not world.masters[0].disk["history"]

@@ -23,7 +23,7 @@ ENTRY_WHOLE, ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED = range(5)
 ENTRY = np.dtype([
     ("kind", np.int8),
     ("reason", np.int8),
-    ("held", np.int8),  # whether the attempt waits for its gang
+    ("held", np.int8),  # whether the attempt waits for its gang; of ENTRY_GAVE, whether it did when it was over
     ("in_gang", np.int8),  # whether the task starts together with others
     ("preempted", TOLD),  # how often the task had been preempted
     ("round", np.int16),  # how often the task had been submitted anew after an attempt that failed

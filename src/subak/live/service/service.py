@@ -97,7 +97,7 @@ class NodeService:
             job = effect.job
             if job.number in self.ends:
                 name = self.node.job_name(job.number)
-                self._keep(job.number, ended_job(name, job.stored, job.spec, effect.rows, job.events))
+                self._keep(job.number, ended_job(name, job.stored, job.spec, effect.rows, job.history.events))
                 self.ends.pop(job.number).set()
         elif isinstance(effect, Answered):
             future = self.answers.pop(effect.answer.number, None)

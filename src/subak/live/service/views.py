@@ -40,7 +40,8 @@ from subak.live.api.models import (
 )
 from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.global_master.book import BEGAN, OUTCOME_WORDS, Book, Happening, Job, StoredJob
+from subak.live.node.global_master.book import Book, Job, StoredJob
+from subak.live.node.global_master.history import BEGAN, OUTCOME_WORDS, Happening
 from subak.live.node.global_master.queues import QueuesFact
 
 OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
@@ -121,7 +122,7 @@ def open_job(id_: str, job: Job, book: Book, master: GlobalMaster) -> Known:
         why = np.where(is_about & (placed == CODE[TASK_WAITING]), mine["reason"], 0)
         return Part(first, rows, codes, np.where(is_open, why, rows["reason"]))
 
-    return Known(id_, job.stored, job.spec, job.admitted.tasks, job.version, job.events, look, job)
+    return Known(id_, job.stored, job.spec, job.admitted.tasks, job.version, job.history.events, look, job)
 
 
 def ended_job(id_: str, stored: StoredJob, spec: JobSpec, rows: np.ndarray, events: list[Happening]) -> Known:

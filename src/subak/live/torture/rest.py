@@ -16,6 +16,7 @@ from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBO
 from subak.live.executor.attempt import Key
 from subak.live.node.facts import JOB
 from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.global_master.history import BEGAN, Happening
 from subak.live.node.global_master.rows import read_ended
 from subak.live.node.local_node import LocalNode
 from subak.live.node.worker.worker_node import WorkerNode
@@ -146,9 +147,9 @@ def check_outcomes(world: "World", people: People) -> None:
             continue
         world.started(process)
         for number, body in process.disk.get("ended", {}).items():
-            stored, _, rows, _ = read_ended(body)
+            stored, _, rows, events = read_ended(body)
             found.setdefault(stored.client, []).append((process.name, int(number)))
-            _check_job(world, stored.client, rows)
+            _check_job(world, stored.client, rows, events)
     for client, jobs in found.items():
         if len(jobs) > 1 or people.told.get(client, jobs[0]) != jobs[0]:
             raise BrokenError(f"{client} has jobs {jobs}, and was told of {people.told.get(client)}")
@@ -156,13 +157,24 @@ def check_outcomes(world: "World", people: People) -> None:
         raise BrokenError(f"there runs {world.watch.alive}")
 
 
-def _check_job(world: "World", client: str, rows: np.ndarray) -> None:
+def _check_job(world: "World", client: str, rows: np.ndarray, events: list[Happening]) -> None:
     job = next(job for job in world.case.jobs if job.client == client)
     name = int(job.spec.stages[0].command[1])
     for index, row in enumerate(rows):
         if row["state"] != SUBMISSION_ENDED or not row["outcome"]:
             raise BrokenError(f"task {(name, index)} of a job that is over is in state {row['state']}")
         _check_task(world, (name, index), row)
+        _check_beginnings(world, (name, index), int(row["attempts"]), events)
+
+
+def _check_beginnings(world: "World", task: Task, attempts: int, events: list[Happening]) -> None:
+    """Check that the history has each beginning; some that it has may not have been, if nobody knows."""
+    told = [event.nth for event in events if event.task == task[1] and event.what == BEGAN]
+    times = world.watch.beginnings.times[task]
+    if len(told) < times:
+        raise BrokenError(f"task {task} has begun {times} times, its history says {len(told)}")
+    if sorted(told) != list(range(1, attempts + 1)):
+        raise BrokenError(f"task {task} has {attempts} attempts, its history numbers them {told}")
 
 
 def _check_task(world: "World", task: Task, row: np.void) -> None:

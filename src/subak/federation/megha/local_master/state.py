@@ -194,7 +194,7 @@ def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
 def end_row(local: LocalMaster, number: int, reason: int) -> None:
     """Enter the end of an attempt that held its amounts; it is kept until its global master has noted it."""
     entry, heir = enter_attempt(local, ENTRY_GAVE, number), local.rows.row[number]["heir"]
-    entry["reason"] = reason
+    entry["reason"], entry["held"] = reason, local.rows.row[number]["state"] == ATTEMPT_HELD
     if heir != NOBODY:
         entry["heir"] = local.rows.row[heir]["queue"]
     keep_over(local, number, reason)

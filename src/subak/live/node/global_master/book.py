@@ -12,22 +12,29 @@ from msgspec import Struct, json, msgpack
 
 from subak.federation.counts import COMPARED, TOLD
 from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
+from subak.federation.megha.global_master.losses import LOSSES, NOTHING_SENT
 from subak.federation.megha.global_master.state import INCARNATION, PHASE_RUNNING, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
-from subak.federation.megha.ledger import ENTRY_GAVE
+from subak.federation.megha.ledger import ENTRY_TOOK
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.topology import INCARNATION_BITS
-from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, REASONS
+from subak.federation.messages import CONCLUSIVE, FAILURE, GANG_LOST, HAS_FAILED, NOBODY, PREEMPTED, REASONS
 from subak.live.executor.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, DropRange, Put, PutLarge, Write
 from subak.live.node.facts import JobFact, StageFact
+from subak.live.node.global_master.history import (
+    ATTEMPT_FAILED,
+    ATTEMPT_LOST,
+    BEGAN,
+    OUTCOME_WORDS,
+    PERHAPS,
+    Happening,
+    History,
+)
 
 MIB = 1 << 20
-EVENTS_EACH = 2_000  # of a job
 COMPRESSED_FROM = 10_000  # tasks of a job that has ended, on disk
-BEGAN = "began"
-OUTCOME_WORDS = ("", "finished", "failed", "cancelled", "timed out", "lost")
 ON_DISK = np.dtype([
     ("number", np.int64),
     ("state", np.int8),  # one of SUBMISSIONS
@@ -51,6 +58,8 @@ AS_BYTES = f"V{ON_DISK.itemsize}"
 # what has to be written when it differs
 DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to", "sent", "lost")
 OF_ENDING = ("outcome", "reason", "code", "failed", "lost", "preempted")  # what a submitter keeps as well
+MAY_HAVE_BEGUN = (*LOSSES, PREEMPTED, GANG_LOST)  # ends of attempts whose beginning nobody may have seen
+NO_TRACE = "it left no trace, and may have begun"
 DECISIVE_BYTES = sum(ON_DISK[name].itemsize for name in DECISIVE)  # they are the first
 
 
@@ -63,19 +72,6 @@ class StoredJob(Struct, frozen=True, array_like=True):
     shapes: tuple[int, ...]  # of the stages
     first: int  # place of its first task
     submitted: float  # Unix time
-
-
-class Happening(Struct, frozen=True, array_like=True, gc=False):
-    """Something that happened to a task."""
-
-    clock: float  # Unix time
-    task: int  # its index
-    what: str
-    why: str
-    machine: int  # of the last attempt that began; NOBODY where there is none
-    nth: int  # the how manieth of its task that attempt is, from 1 on; 0 where there is none
-    attempt: int  # its number
-    heir: int = NOBODY  # queue for which it was preempted
 
 
 @dataclass(eq=False)
@@ -91,12 +87,9 @@ class Job:
     over: int = 0  # those that have no row any more
     failed: set[int] = field(default_factory=set)  # stages a task of which was given up, by their places in it
     cancelled: set[int] = field(default_factory=set)  # stages that were given up for one of those
-    events: list[Happening] = field(default_factory=list)
 
-    def note(self, happening: Happening) -> None:
-        """Note what has happened to a task; the first things are kept."""
-        if len(self.events) < EVENTS_EACH:
-            self.events.append(happening)
+    def __post_init__(self) -> None:
+        self.history = History(self.number)
 
     @property
     def places(self) -> slice:
@@ -152,6 +145,8 @@ class Book:
         self.disk = np.zeros(places, ON_DISK)
         self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended
         self.runs = np.zeros(places, bool)  # whether the last attempt was seen to run, since this master began
+        self.told: set[int] = set()  # places of tasks of whose lost attempts local masters told, since the last rows
+        self.due: set[int] = set()  # jobs whose histories are to be written
         self.of_number: dict[int, Job] = {}
 
     def add(self, job: Job) -> None:
@@ -169,8 +164,9 @@ class Book:
 
     def rows_of(self, places: np.ndarray, clock: float) -> np.ndarray:
         """Return ON_DISK[row], tasks as they stand, and note when attempts began and tasks ended."""
-        jobs, master, now = self.jobs, self.master, self.now[places]
-        row = jobs.row[places]
+        jobs, master = self.jobs, self.master
+        self._note_losses(places, clock)
+        now, row = self.now[places], jobs.row[places]
         open_, open_rows = row != NOBODY, row[row != NOBODY]
         ending = jobs.ending[places]
         now["number"], now["state"], now["row"] = jobs.number[places], jobs.state[places], row
@@ -195,68 +191,141 @@ class Book:
         ended = (now["state"] == SUBMISSION_ENDED) & (now["ended"] == 0)
         now["ended"][ended] = clock
         self.now[places] = now
-        self._note_events(places[begun], BEGAN, clock)
-        self._note_events(places[ended], "ended", clock)
+        self._note_events(places[begun], False, clock)
+        self._note_events(places[ended], True, clock)
         return now
 
-    def _note_events(self, places: np.ndarray, what: str, clock: float) -> None:
-        """Note what has happened to tasks, in the history of their jobs."""
+    def _note_events(self, places: np.ndarray, are_ends: bool, clock: float) -> None:
+        """Note that tasks have begun, or ended, in the history of their jobs."""
         if not places.size:
             return
-        rows, is_end, size = self.now[places], what == "ended", self.disk.size
+        rows, size = self.now[places], self.disk.size
         names = ("number", "reason", "outcome", "machine", "attempts", "attempt", "code")
         columns = [rows[name].tolist() for name in names]
         for place, number, reason, outcome, machine, nth, attempt, code in zip(places.tolist(), *columns, strict=True):
             job = self.of_number.get(number // size)
             if job is not None:
-                word, why = (OUTCOME_WORDS[outcome], REASONS[reason]) if is_end else (what, "")
-                if is_end and code < 0:
+                word, why = (OUTCOME_WORDS[outcome], REASONS[reason]) if are_ends else (BEGAN, "")
+                if are_ends and code < 0:
                     why += f", and {code_words(code)} ended it"
-                job.note(Happening(clock, place - job.admitted.places, word, why, machine, nth, attempt))
+                job.history.note(Happening(clock, place - job.admitted.places, word, why, machine, nth, attempt))
 
-    def note_over(self, entries: np.ndarray, clock: float) -> None:
-        """Note what local masters have entered of the ends of attempts, which nobody may have seen begin.
+    def note_entries(self, entries: np.ndarray, clock: float) -> None:
+        """Note what local masters have entered of attempts, whose beginning nobody may have seen.
 
-        *entries*: ENTRY[place], ENTRY_GAVE, or ENTRY_GONE of a whole state. What a master is told when it has restarted
-        may be of long ago: of a former round, or of a former incarnation's attempt that was lost, and counted then.
-        Attempts of a gang that were only held have not begun.
+        *entries*: ENTRY[place], each of an end (ENTRY_GAVE, or ENTRY_GONE of a whole state), or ENTRY_TOOK. What a
+        master is told when it has restarted may be of long ago.
         """
-        incarnation = int(self.master.scalar[INCARNATION])
-        names = ("task", "kind", "reason", "machine", "attempt", "round", "in_gang", "code", "heir")
+        entries = self._without_plain_ends(entries)
+        names = ("task", "kind", "reason", "machine", "attempt", "round", "code", "heir", "held")
         columns, size = [entries[name].tolist() for name in names], self.disk.size
-        for task, kind, reason, machine, attempt, round_, in_gang, code, heir in zip(*columns, strict=True):
-            job = self.of_number.get(task // size)
-            if job is None:
+        for values in zip(*columns, strict=True):
+            entry = dict(zip(names, values, strict=True))
+            job = self.of_number.get(entry["task"] // size)
+            if job is not None and entry["round"] >= self.now[entry["task"] & (size - 1)]["round"]:
+                self._note_entry(job, entry, clock)
+
+    def _without_plain_ends(self, entries: np.ndarray) -> np.ndarray:
+        """Return the entries of which something is to be noted: not those of good ends of attempts that were seen."""
+        places = entries["task"] & (self.disk.size - 1)
+        row, reason = self.now[places], entries["reason"]
+        plain = (entries["kind"] != ENTRY_TOOK) & CONCLUSIVE[reason] & ~FAILURE[reason]
+        plain &= (row["number"] == entries["task"]) & (row["attempt"] == entries["attempt"])
+        plain &= row["machine"] == entries["machine"]
+        self.runs[places[plain]] = False
+        return entries[~plain]
+
+    def _note_entry(self, job: Job, entry: dict[str, int], clock: float) -> None:
+        place, attempt, machine, reason = entry["task"] & (self.disk.size - 1), *_name_of(entry), entry["reason"]
+        index, row, history = place - job.admitted.places, self.now[place], job.history
+        if entry["kind"] == ENTRY_TOOK and self._stands_by(place, attempt, machine):
+            return  # seen with all others that run
+        is_last = bool(row["attempt"] == attempt and row["machine"] == machine)
+        if history.is_over(index, attempt, machine) or (history.is_full and not is_last and self._is_former(attempt)):
+            return
+        is_end = entry["kind"] != ENTRY_TOOK
+        if is_end:
+            self.runs[place] &= not is_last
+        if not is_last and not history.has_begun(index, attempt, machine) and _has_begun(entry):
+            self._begin(job, place, attempt, machine, "", clock)
+        nth = int(row["attempts"])
+        if is_end and FAILURE[reason]:
+            self.due.add(job.number)
+            why = code_words(entry["code"]) if reason == HAS_FAILED else REASONS[reason]
+            history.note(Happening(clock, index, ATTEMPT_FAILED, why, machine, nth, attempt))
+        elif is_end and not CONCLUSIVE[reason]:
+            self.told.add(place)
+            self.due.add(job.number)
+            history.note(Happening(clock, index, ATTEMPT_LOST, REASONS[reason], machine, nth, attempt, entry["heir"]))
+
+    def note_begun(self, job: Job, happening: Happening) -> None:
+        """Take up a beginning that is on disk and not in the row of its task, which was written before."""
+        row = self.now[job.admitted.places + happening.task]
+        if happening.what == BEGAN and happening.nth > row["attempts"]:
+            row["attempts"], row["started"] = happening.nth, happening.clock
+            row["attempt"], row["machine"] = happening.attempt, happening.machine
+
+    def _begin(self, job: Job, place: int, attempt: int, machine: int, why: str, clock: float) -> None:
+        """Note that an attempt has begun; it is the last of its task where no other is known to run."""
+        row = self.now[place]
+        row["attempts"] += 1
+        if not self.runs[place]:
+            row["attempt"], row["machine"], row["started"] = attempt, machine, clock
+        nth = int(row["attempts"])
+        job.history.note(Happening(clock, place - job.admitted.places, BEGAN, why, machine, nth, attempt))
+
+    def _stands_by(self, place: int, attempt: int, machine: int) -> bool:
+        row = int(self.jobs.row[place])
+        me = self.master.task[row]
+        return row != NOBODY and bool(me["attempt"] == attempt and me["machine"] == machine)
+
+    def _is_former(self, attempt: int) -> bool:
+        return attempt >> INCARNATION_BITS != int(self.master.scalar[INCARNATION])
+
+    def _note_losses(self, places: np.ndarray, clock: float) -> None:
+        """Note which attempts were counted as lost since the last call."""
+        lost, row = self.jobs.ending["lost"][places], self.jobs.row[places]
+        mine = self.master.task[row[row != NOBODY]]
+        is_about = mine["tenant"] == self.jobs.number[places][row != NOBODY] + 1
+        lost[row != NOBODY] = np.where(is_about, mine["lost"], lost[row != NOBODY])
+        more = lost > self.now["lost"][places]
+        if more.any():
+            self._note_untold(places[more], self.now[places[more]], clock)
+        self.told.clear()
+
+    def _note_untold(self, places: np.ndarray, before: np.ndarray, clock: float) -> None:
+        """Note attempts that count as lost, and of whose end no local master has told: they may have begun.
+
+        *before*: ON_DISK[place], as the rows were; the attempt that was sent last then is the one that was lost.
+        """
+        for place, row in zip(places.tolist(), before, strict=True):
+            job = self.of_number.get(int(row["number"]) // self.disk.size)
+            attempt = int(row["sent"])
+            if job is None or place in self.told or attempt == NOTHING_SENT:
                 continue
-            place = task & (size - 1)
-            row, index = self.now[place], place - job.admitted.places
-            is_known = bool(row["attempt"] == attempt and row["machine"] == machine)
-            is_own = attempt >> INCARNATION_BITS == incarnation or (is_known and self.runs[place])
-            is_new = kind == ENTRY_GAVE and is_own
-            if round_ < row["round"]:
-                continue
-            self.runs[place] &= not is_known
-            if not is_known and (CONCLUSIVE[reason] or (is_new and not in_gang)):
-                row["attempt"], row["machine"], row["started"] = attempt, machine, clock
-                row["attempts"] += 1
-                job.note(Happening(clock, index, BEGAN, "", machine, int(row["attempts"]), attempt))
-            nth = int(row["attempts"])
-            if kind == ENTRY_GAVE and FAILURE[reason]:
-                why = code_words(code) if reason == HAS_FAILED else REASONS[reason]
-                job.note(Happening(clock, index, "attempt failed", why, machine, nth, attempt))
-            elif is_new and not CONCLUSIVE[reason]:
-                job.note(Happening(clock, index, "attempt lost", REASONS[reason], machine, nth, attempt, heir))
+            index = place - job.admitted.places
+            self.due.add(job.number)
+            is_last = bool(self.now[place]["attempt"] == attempt)
+            machine = int(self.now[place]["machine"]) if is_last else NOBODY
+            self.runs[place] = False
+            if not is_last:
+                self._begin(job, place, attempt, machine, PERHAPS, clock)
+            job.history.note(Happening(clock, index, ATTEMPT_LOST, NO_TRACE, machine,
+                                       int(self.now[place]["attempts"]), attempt))
 
     def writes(self, places: np.ndarray, clock: float) -> list[Write]:
         """Return what has to be written of the tasks at these places."""
         now, before = self.rows_of(places, clock), self.disk[places]
+        due = [self.of_number[number] for number in sorted(self.due) if number in self.of_number]
+        histories = [each for job in due for each in job.history.writes()]
+        self.due.clear()
         differs = (_decisive(now) != _decisive(before)).any(axis=1)
         if not differs.any():
-            return []
+            return histories
         rows = now[differs]
         self.count_over(rows, before[differs])
         self.disk[places[differs]] = rows
-        return [Put("task", rows["number"].tolist(), [row.tobytes() for row in rows])]
+        return [*histories, Put("task", rows["number"].tolist(), [row.tobytes() for row in rows])]
 
     def count_over(self, now: np.ndarray, before: np.ndarray) -> None:
         """Count the tasks of each job that have ended, and that are over, ON_DISK[row], and were not."""
@@ -279,7 +348,7 @@ class Book:
         head = msgpack.encode((job.spec.queue, job.spec.metadata.name))  # what lists of jobs go by
         return rows, [PutLarge("ended", job.number, lambda: ended_body(job, rows)), Put("head", [job.number], [head]),
                       Drop("job", [job.number]), Drop("cancel", [job.number]),
-                      DropRange("task", first, first + job.admitted.tasks)]
+                      DropRange("task", first, first + job.admitted.tasks), *job.history.drops()]
 
 
 def _has_ended(rows: np.ndarray) -> np.ndarray:
@@ -295,7 +364,18 @@ def ended_body(job: Job, rows: np.ndarray) -> bytes:
     data = rows.tobytes()
     if rows.size >= COMPRESSED_FROM:
         data = zlib.compress(data, 1)
-    return msgpack.encode((job.stored, data, job.events))
+    return msgpack.encode((job.stored, data, job.history.events))
+
+
+def _name_of(entry: dict[str, int]) -> tuple[int, int]:
+    return entry["attempt"], entry["machine"]
+
+
+def _has_begun(entry: dict[str, int]) -> bool:
+    """Whether an attempt has begun, or may have, that was taken, or whose end was told: not one held for its gang."""
+    reason = entry["reason"]
+    return not entry["held"] and (
+        entry["kind"] == ENTRY_TOOK or reason in MAY_HAVE_BEGUN or bool(CONCLUSIVE[reason]))
 
 
 def _decisive(rows: np.ndarray) -> np.ndarray:

@@ -129,6 +129,7 @@ class GlobalNode(MasterNode):
         self.heads = {int(number): read_head(body) for number, body in disk.get("head", {}).items()}
         self.touched: set[int] = set()  # tasks
         self.walks = Walks()
+        self.brought: list[tuple[int, int, int, np.ndarray]] = []  # entries since: of whom, epoch, from which on
         self.applied = [(-1, 0)] * layout.clusters  # epoch, and how much of its ledger
         before = disk.get("queues", {}).get(0)
         self.queues = queues
@@ -367,6 +368,7 @@ class GlobalNode(MasterNode):
         if peer[0] != LOCAL_MASTER or not inside:
             raise FrameError("an entry names what is not there")
         bring(self.ledgers[peer[1]], epoch, first, entries)
+        self.brought.append((peer[1], epoch, first, entries))
 
     # -- what follows --------------------------------------------------------------------------------------------------
 
@@ -406,7 +408,23 @@ class GlobalNode(MasterNode):
             entries = entries_between(ledger, max(since, now[1] - ledger.entry.size, 0), now[1])
             own = entries[entries["owner"] == self.number]
             found += own["task"].tolist()
-            self.book.note_over(own[(own["kind"] == ENTRY_GAVE) | (own["kind"] == ENTRY_GONE)], self.clock)
+            if epoch not in (NOBODY, now[0]):
+                found += self._note_last_of(cluster, epoch, seen)
+            self.book.note_entries(own[(own["kind"] == ENTRY_GAVE) | (own["kind"] == ENTRY_GONE)], self.clock)
+        self.brought.clear()
+        return found
+
+    def _note_last_of(self, cluster: int, epoch: int, seen: int) -> list[int]:
+        """Note what a local master that has been replaced told of attempts since the last call; return their tasks."""
+        found: list[int] = []
+        former = speaker(self.topology, cluster, epoch)
+        for local, told_in, first, entries in self.brought:
+            if (local, told_in) == (former, epoch):
+                news = entries[max(seen - first, 0) :]
+                is_known = np.isin(news["kind"], (ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE))
+                news = news[is_known & (news["owner"] == self.number)]
+                found += news["task"].tolist()
+                self.book.note_entries(news, self.clock)
         return found
 
     def on_effect(self, kind: int, row: np.void) -> None:

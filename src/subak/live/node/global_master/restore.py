@@ -21,6 +21,7 @@ from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN,
 from subak.federation.megha.submitter import INCARNATION_KNOWN, give_dependents_up
 from subak.federation.messages import EXPIRE, NOBODY, TRY_AGAIN
 from subak.live.node.global_master.book import OF_ENDING, Job, asked_of, read_job
+from subak.live.node.global_master.history import Happening, saved_by_job
 from subak.live.node.global_master.rows import open_rows
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def restore_jobs(node: "GlobalNode") -> None:
     for place, number in enumerate(on_disk["number"].tolist()):
         of_job.setdefault(node.layout.job_of(number), []).append(place)
     node.submitter.scalar[INCARNATION_KNOWN] = node.master.scalar[INCARNATION]
-    jobs = []
+    jobs, histories = [], saved_by_job(node.disk.get("history", {}))
     for number, body in sorted(node.disk.get("job", {}).items()):
         stored, spec = read_job(body)
         asked = asked_of(spec, stored.queue, stored.shapes, stored.submitted)
@@ -47,7 +48,7 @@ def restore_jobs(node: "GlobalNode") -> None:
         jobs.append((job, on_disk[of_job.get(int(number), [])]))
     _restore_rows(node, on_disk)
     for job, known in jobs:
-        _restore_job(node, job, known)
+        _restore_job(node, job, known, histories.get(job.number, []))
     _free_the_rest(node)
 
 
@@ -72,7 +73,7 @@ def _restore_rows(node: "GlobalNode", on_disk: np.ndarray) -> None:
         me["sent_to"], me["sent"], me["lost"] = each["sent_to"], each["sent"], each["lost"]
 
 
-def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray) -> None:
+def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray, saved: list[Happening]) -> None:
     """Let the tasks of a job be in the states that they were in, and what follows from that be so."""
     jobs, book = node.jobs, node.book
     places = known["number"] & jobs.mask
@@ -81,6 +82,9 @@ def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray) -> None:
         jobs.ending[name][places] = known[name] if name != "reason" else np.where(
             known["state"] == SUBMISSION_ENDED, known[name], 0)
     book.disk[places] = book.now[places] = known
+    job.history.restore(saved, known, job.admitted.places, jobs.mask)
+    for each in saved:
+        book.note_begun(job, each)
     _restore_stages(node, job)
     _restore_gangs(node, job)
     every = np.arange(job.places.start, job.places.stop)
