@@ -38,7 +38,7 @@ AWAY_S, AWAY_LONG_S, LONG_PART = (0.05, 1.0), (3.0, 6.0), 0.25  # until what was
 EARLY_PART = 0.15  # of the kills may meet a process that does not serve yet
 IN_FLIGHT_S = 0.2
 END_S = 120.0  # that all jobs have to end when all is up again
-FAILS, CANCELLED = 0.1, 0.05  # parts of the jobs
+FAILS, CANCELLED, ONCE = 0.1, 0.05, 0.25  # parts of the jobs; the last may not be lost, and so starts once
 CODE = 3  # with which those that fail do
 
 
@@ -48,6 +48,7 @@ class Submitted(NamedTuple):
     id: str
     tasks: int
     outcomes: tuple[str, ...]
+    once: bool = False  # whether none may start twice
 
 
 class Load:
@@ -96,13 +97,14 @@ class Load:
         place = 0
         while not self.stopping.is_set():
             place += 1
-            text, tasks, outcomes = self._job(draw)
+            once = draw.random() < ONCE
+            text, tasks, outcomes = self._job(draw, once)
             id_ = self._acknowledged(client, text, f"chaos-{number}-{place}")
             if draw.random() < CANCELLED:
                 outcomes = (*outcomes, "cancelled")
                 with suppress(ServiceError):
                     client.cancel(id_)
-            self.acknowledged.append(Submitted(id_, tasks, outcomes))
+            self.acknowledged.append(Submitted(id_, tasks, outcomes, once))
             while not self.stopping.is_set() and self._waiting() > WAITING_TASKS:
                 time.sleep(0.02)
         client.close()
@@ -117,13 +119,14 @@ class Load:
     def _waiting(self) -> int:
         return sum(job.tasks for job in [*self.acknowledged]) - sum(1 for _ in self.stamps.iterdir())
 
-    def _job(self, draw: random.Random) -> tuple[bytes, int, tuple[str, ...]]:
+    def _job(self, draw: random.Random, once: bool) -> tuple[bytes, int, tuple[str, ...]]:
         """Return a job file, how many tasks it has, and what they may become."""
         code = CODE if draw.random() < FAILS else 0
         def stage(name: str, **more: object) -> dict[str, object]:
             return {"name": name, "command": ["/bin/sh", "-c", SCRIPT, "task", str(draw.randint(0, 5)), str(code)],
                     "tasks": draw.randint(1, 5), "resources": {"cpu": "500m", "memory": "16Mi"},
-                    "grace_period": "200ms", "env": {"STAMPS": str(self.stamps)}, **more}
+                    "grace_period": "200ms", "env": {"STAMPS": str(self.stamps)},
+                    **({"losses_max": 0} if once else {}), **more}
 
         stages = [stage("first")]
         if draw.random() < 0.2:
@@ -131,7 +134,10 @@ class Load:
         job = {"apiVersion": "subak/v1", "kind": "Job", "metadata": {"name": "chaos"},
                "queue": draw.choice(("research", "web")), "stages": stages}
         failing = ("failed", "cancelled") if len(stages) > 1 else ("failed",)
-        return msgspec.json.encode(job), sum(int(each["tasks"]) for each in stages), failing if code else ("finished",)
+        outcomes = failing if code else ("finished",)
+        if once:
+            outcomes = (*outcomes, "lost", *(("cancelled",) if len(stages) > 1 else ()))
+        return msgspec.json.encode(job), sum(int(each["tasks"]) for each in stages), outcomes
 
 
 class Killer:
@@ -287,11 +293,11 @@ def check(federation: Federation, load: Load, killer: Killer) -> list[str]:
     """Print what became of everything, and return what is wrong, as lines."""
     with federation.client() as client:
         outcomes, wrong = reported(client, load.acknowledged, END_S)
-    stamps = read_stamps(load.stamps)
+    stamps, once = read_stamps(load.stamps), {job.id for job in load.acknowledged if job.once}
     for task, of_task in stamps.items():
         if task not in outcomes:
             wrong.append(f"{task}: ran, and is of no job that was acknowledged")
-        wrong += wrongs(task, outcomes.get(task, ""), of_task, killer.explained)
+        wrong += wrongs(task, outcomes.get(task, ""), of_task, killer.explained, task.rpartition(".")[0] in once)
     wrong += [f"{task}: is reported finished, and never ran" for task, outcome in outcomes.items()
               if outcome == "finished" and task not in stamps]
     wrong += at_rest(federation)

@@ -81,12 +81,18 @@ def _explains(kill: Kill, end: Stamp, again: Stamp) -> bool:
     return -BEFORE_S <= kill.at - end.at <= AFTER_S
 
 
-def wrongs(task: str, outcome: str, stamps: Sequence[Stamp], kills: Iterable[Kill]) -> list[str]:
-    """Return what is wrong about a task that was reported to have ended with *outcome*, as lines."""
+def wrongs(task: str, outcome: str, stamps: Sequence[Stamp], kills: Iterable[Kill], once: bool = False) -> list[str]:
+    """Return what is wrong about a task that was reported to have ended with *outcome*, as lines.
+
+    *once*: whether its losses_max is 0, so that nothing starts it again.
+    """
     found = overlaps(stamps)
     complete = sum(stamp.what == END for stamp in stamps)
     if outcome == "finished" and not complete:
         found.append("is reported finished, and never ran to its end")
+    starts = sum(stamp.what == START for stamp in stamps)
+    if once and starts > 1:
+        found.append(f"started {starts} times, with losses_max 0")
     again = repeated(stamps, kills)
     if again:
         found.append(f"ran to its end {again} times more, which no kill explains")

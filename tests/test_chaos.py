@@ -70,6 +70,13 @@ def test_what_is_finished_has_run_to_its_end():
     assert wrongs("t", "cancelled", stamps(f"{START} 1"), []) == []
 
 
+def test_a_task_that_may_not_be_lost_and_starts_twice_is_noticed():
+    twice = stamps(f"{START} 1 w", f"{START} 2 v")
+    assert wrongs("t", "lost", twice, []) == []
+    assert wrongs("t", "lost", twice, [], once=True) == ["t: started 2 times, with losses_max 0"]
+    assert wrongs("t", "lost", twice[:1], [], once=True) == []
+
+
 def test_a_takeover_ends_with_the_next_start_of_its_cluster():
     starts = {"t": stamps(f"{START} 1 w", f"{START} 2 v", f"{START} 3 w", f"{START} 4 w")}  # at 0, 1, 2, 3 s
     kills = [("a", 0.5), ("a", 1.9), ("b", 2.0)]
