@@ -4,7 +4,9 @@ import pytest
 from msgspec import msgpack, structs
 
 from subak.errors import RunError
-from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_TOOK
+from subak.federation.megha.attempts import add_attempt
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_TOOK, VERSION, ring_place
+from subak.federation.megha.local_master.state import ATTEMPT_HELD, ATTEMPT_RUNNING, end_row
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import FINISHED_WELL, HAS_FAILED, MACHINE_LOST, NOBODY, NOT_FREE
 from subak.live.node.global_master.book import ON_DISK, StoredJob
@@ -267,3 +269,56 @@ def test_the_history_outlives_its_master():
     row, events = ended(world)
     assert (row["attempts"], row["failed"], len(events)) == (3, 2, 6)
     assert not world.masters[0].disk["history"]
+
+
+def test_a_loss_that_a_local_master_tells_of_is_in_the_history_once():
+    job = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], losses_max=3),))
+    world = world_with(job, ((20.0, 0), (1.0, 0)))
+    world.until(5.0)
+    machine = running_on(world)
+    power_loss(world, [], machine)
+    come_back(world, [], machine)
+    world.until(world.now + 4 * LEASE)
+    row, events = ended(world)
+    assert [event.what for event in events] == [BEGAN, ATTEMPT_LOST, BEGAN, "finished"]
+    assert (row["attempts"], row["lost"]) == (2, 1)
+
+
+def test_a_restarted_master_notes_nothing_again_of_tasks_whose_rows_were_written_before():
+    """The second task fails, so that all is written: also that the first has ended and the third begun."""
+    stage = structs.replace(JOB.stages[0], tasks=3, retries=1, backoff_s=60.0)
+    world = world_with(structs.replace(JOB, stages=(stage,)), ((0.5, 0),), machines=3)
+    world.watch.jobs["0"] = structs.replace(
+        world.watch.jobs["0"], fates=(((0.2, 0),), ((1.0, 3), (0.2, 0)), ((30.0, 0),)))
+    world.until(6.0)
+    for _ in range(2):
+        world.kill(world.masters[0])
+        world.start(world.masters[0])
+        world.until(world.now + 2.0)
+    (job,) = world.masters[0].node.book.of_number.values()
+    found = sorted((event.task, event.what, event.nth) for event in job.history.events)
+    assert found == [(0, BEGAN, 1), (0, "finished", 1), (1, ATTEMPT_FAILED, 1), (1, BEGAN, 1), (2, BEGAN, 1)]
+    assert world.masters[0].node.book.now[job.places]["attempts"].tolist() == [1, 1, 1]
+
+
+def test_what_a_replaced_local_master_told_last_is_in_the_history():
+    """Its entry, and the first of its successor, come in one call."""
+    _, node, job = opened()
+    node.applied[0] = 0, 3
+    entry = np.zeros(2, ENTRY)
+    entry["kind"], entry["task"], entry["owner"], entry["attempt"] = ENTRY_TOOK, job.admitted.numbers[0][0], 0, (6, 7)
+    node.brought = [(0, 0, 2, entry)]  # of which the first, of version 2, was seen before
+    node.master.cluster["epoch"][0], node.master.cluster["seen"][0] = 1, 0
+    assert node._applied() == [job.admitted.numbers[0][0]]
+    assert [(event.what, event.attempt) for event in job.history.events] == [(BEGAN, 7)]
+    assert not node.brought
+
+
+@pytest.mark.parametrize(("state", "held"), [(ATTEMPT_HELD, 1), (ATTEMPT_RUNNING, 0)])
+def test_a_local_master_says_of_an_end_whether_the_attempt_was_held_for_its_gang(state, held):
+    local = world_of(machines=1).locals[0].node.local
+    row = add_attempt(local.rows, 0, 1, 7, state)
+    local.rows.row[row]["owner"] = 0
+    end_row(local, row, MACHINE_LOST)
+    entry = local.ledger.entry[ring_place(local.ledger, local.ledger.size[VERSION] - 1)]
+    assert (entry["kind"], entry["held"]) == (ENTRY_GAVE, held)
