@@ -12,13 +12,13 @@ from msgspec import Struct, json, msgpack
 
 from subak.federation.counts import COMPARED, TOLD
 from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
-from subak.federation.megha.global_master.losses import LOSSES, NOTHING_SENT
+from subak.federation.megha.global_master.losses import NOTHING_SENT
 from subak.federation.megha.global_master.state import INCARNATION, PHASE_RUNNING, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
 from subak.federation.megha.ledger import ENTRY_TOOK
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.topology import INCARNATION_BITS
-from subak.federation.messages import CONCLUSIVE, FAILURE, GANG_LOST, HAS_FAILED, NOBODY, PREEMPTED, REASONS
+from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, NOT_FREE, REASONS
 from subak.live.executor.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, DropRange, Put, PutLarge, Write
@@ -58,7 +58,6 @@ AS_BYTES = f"V{ON_DISK.itemsize}"
 # what has to be written when it differs
 DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to", "sent", "lost")
 OF_ENDING = ("outcome", "reason", "code", "failed", "lost", "preempted")  # what a submitter keeps as well
-MAY_HAVE_BEGUN = (*LOSSES, PREEMPTED, GANG_LOST)  # ends of attempts whose beginning nobody may have seen
 NO_TRACE = "it left no trace, and may have begun"
 DECISIVE_BYTES = sum(ON_DISK[name].itemsize for name in DECISIVE)  # they are the first
 
@@ -375,7 +374,7 @@ def _has_begun(entry: dict[str, int]) -> bool:
     """Whether an attempt has begun, or may have, that was taken, or whose end was told: not one held for its gang."""
     reason = entry["reason"]
     return not entry["held"] and (
-        entry["kind"] == ENTRY_TOOK or reason in MAY_HAVE_BEGUN or bool(CONCLUSIVE[reason]))
+        entry["kind"] == ENTRY_TOOK or reason != NOT_FREE)
 
 
 def _decisive(rows: np.ndarray) -> np.ndarray:
