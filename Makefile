@@ -8,6 +8,7 @@
 #                pages in build/site
 #   make bench   run every benchmark in bench/
 #   make mutants change the code that decides in small ways, and see which changes no test notices
+#   make planted  plant defects that no test had noticed once, and see that each is noticed
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
 #   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
 #   make clean   remove .venv and what was built
@@ -18,7 +19,7 @@ BIN := .venv/bin
 OUT ?= out/demo
 KILLS ?= 200
 
-.PHONY: help demo demo-live study test lint docs bench mutants conditions chaos clean
+.PHONY: help demo demo-live study test lint docs bench mutants planted conditions chaos clean
 .DEFAULT_GOAL := help
 
 help:
@@ -63,6 +64,9 @@ bench: .venv/installed-dev
 
 mutants: .venv/installed-dev
 	$(BIN)/python tests/mutants.py
+
+planted: .venv/installed-dev
+	$(BIN)/python tests/planted_defects.py
 
 conditions: .venv/installed-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python tests/conditions.py

@@ -8,15 +8,15 @@ from subak.live.tokens import PEOPLE, hash_of, new_token
 
 
 class Serving:
-    """Masters by name, each with its address; all take the same token."""
+    """Masters by name, each with its address; all take the same token. *make* returns the service of one."""
 
-    def __init__(self, names=("g0",), **settings):
+    def __init__(self, names=("g0",), make=FakeService, **settings):
         self.token = new_token(PEOPLE)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         addresses, queues = {}, {}
-        self.services = {name: FakeService(name, addresses, queues) for name in names}
+        self.services = {name: make(name, addresses, queues) for name in names}
         self.queues = queues
         self.servers = {name: HttpServer(service, hash_of(self.token), ServerSettings(port=0, **settings))
                         for name, service in self.services.items()}

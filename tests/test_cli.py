@@ -138,10 +138,8 @@ def test_every_command_has_help_and_an_example(run, command):
 
 
 def test_python_m_subak_and_its_start():
-    began = time.monotonic()
     completed = subprocess.run([sys.executable, "-m", "subak", "--help"], capture_output=True, text=True, check=True)
     assert "Usage: subak" in completed.stdout
-    assert time.monotonic() - began < 30  # about 0.8 s on an idle machine
 
 
 def test_simulate_without_arguments_runs_the_sample(run):

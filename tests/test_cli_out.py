@@ -230,10 +230,8 @@ def test_a_fit_of_a_million_hears_ctrl_c(million, tmp_path, seconds):
     time.sleep(seconds)
     if process.poll() is not None:
         pytest.skip("this machine is done before")
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert time.monotonic() - began < 2.0
     written = {path.name for path in tmp_path.iterdir()}
     if out:  # all was said and done, and Python itself was ending
         assert (written, out) == ({"F.toml", "F.html"}, "Wrote F.toml\nWrote F.html\n")

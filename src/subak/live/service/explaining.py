@@ -15,6 +15,7 @@ from subak.live.api.models import (
     Shortage,
 )
 from subak.live.config import FederationFile
+from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.service.views import PREEMPTIONS, Known, preempted_by, words_of
 
@@ -71,17 +72,28 @@ def _places(node: GlobalNode, file: FederationFile, known: Known, index: int) ->
         if not any((LOCAL_MASTER, number) in node.links for number in node.layout.masters_of(cluster)):
             yield Shortage(test="unreachable", cluster=entry.name, words=f"cluster {entry.name} cannot be reached")
             continue
-        yield from _of_cluster(node, entry.name, shape, found)
+        if not found.fits:
+            yield from _of_cluster(node, entry.name, shape, found, _cordoned(node, first))
     if stage.gang:
         yield Shortage(test="gang", words=f"it starts together with {stage.tasks - 1:,} others, all at once")
     elif fits_somewhere and node.master.scalar[SCANNED] == node.master.fleet.freed_blocks[LOG]:
         yield Shortage(test="order", words="there is room, and others of its federation are served before it")
 
 
-def _of_cluster(node: GlobalNode, name: str, shape: int, found: Found) -> Iterator[Shortage]:
-    if found.fits:
-        return
-    if found.machines == 0:
+def _cordoned(node: GlobalNode, first: int) -> int:
+    """Return how many machines of the cluster whose first is this one are cordoned."""
+    facts = (node.facts.known.get((MACHINE, number)) for number in range(first, first + node.layout.machines_each))
+    machines = [read_machine(fact.body) for fact in facts if fact is not None]
+    return sum(machine.cordoned and not machine.gone for machine in machines)
+
+
+def _of_cluster(node: GlobalNode, name: str, shape: int, found: Found, cordoned: int) -> Iterator[Shortage]:
+    """Yield why a task fits on no machine of a cluster; *cordoned* ones are none that it could fit on."""
+    if cordoned:
+        of = found.machines + cordoned
+        yield Shortage(test="cordoned", cluster=name, machines=cordoned, of=of,
+                       words=f"{cordoned} of {of} machines of {name} are cordoned")
+    elif found.machines == 0:
         yield Shortage(test="unreachable", cluster=name, words=f"cluster {name} has no machine that takes tasks now")
     if found.constraints:
         yield Shortage(test="constraint", cluster=name, machines=found.constraints, of=found.machines,

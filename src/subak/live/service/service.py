@@ -231,16 +231,16 @@ class NodeService:
         items: list[JobView] = []
         numbers = numbers_below(self.node, below, wanted.state)
         async for part in chosen(numbers, lambda number: self._may_be(number, wanted)):
-            await self._read_ahead(part[: limit - len(items)])
+            await self._read_ahead(part[: limit - len(items) + 1])
             for number in part:
                 try:
                     view = await self.job(self.node.job_name(number))
                 except NotFoundError:
                     continue
                 if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state):
-                    items.append(view)
                     if len(items) == limit:
-                        return Page(items=tuple(items), cursor=str(number))
+                        return Page(items=tuple(items), cursor=str(self._number(items[-1].id)[0]))
+                    items.append(view)
         return Page(items=tuple(items))
 
     def _may_be(self, number: int, wanted: JobFilter) -> bool:
