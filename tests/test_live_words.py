@@ -86,7 +86,7 @@ def test_the_signal_that_ended_a_cancelled_task_is_named():
     node.book.drop_of = lambda job: (ended.append(plain(job)), ended[-1])[1]
     world.until(8.0)
     ((rows, _),) = ended
-    known = ended_job("g0-0", job.stored, job.spec, rows, job.events)
+    known = ended_job("g0-0", job.stored, job.spec, rows, job.history.events)
     view = task_view(known, 0, {})
     assert (view.outcome, view.exit_code, view.signal) == ("cancelled", None, "SIGTERM")
     assert event_view(known, len(known.events) - 1, {}, node.queues).why == (
