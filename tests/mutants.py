@@ -4,6 +4,7 @@
     python tests/mutants.py --only lanes --sample 0 --again
     python tests/mutants.py --list lanes          the changes there are, without running anything
     python tests/mutants.py --all megha           every change of a room of the table ROOMS; --only, --again as above
+    python tests/mutants.py --all live --draw 300 --seed 36       so many of a room, drawn by a seed
 
 Nothing is changed on disk. Without the compiler, a kernel is a plain function, of which a process that is forked for a
 mutant has another body, and runs the tests that call it; what is about compiling is tried with the compiler. What was
@@ -115,6 +116,14 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         "test_roles_apart.py", "test_megha_known_answers.py", "test_torture.py",
         "-k", "not (every_row or every_guard or small_as or always_room or without_delay or year or drawn or command "
               "or same_seed or planted or table_does_not or megha-10 or same_bytes or compiled)")),
+    "live": (("subak/live/node", "subak/live/service", "subak/live/executor", "subak/live/warden",
+              "subak/workload/readers", "subak/federation/sampling", "subak/federation/pigeon.py"), (
+        "test_live_guards.py", "test_live_nodes.py", "test_live_restart.py", "test_live_history.py",
+        "test_live_words.py", "test_losses.py", "test_walks.py", "test_executor_ledger.py", "test_executor_parts.py",
+        "test_large_jobs.py", "test_service_contract.py", "test_sampling_parts.py", "test_sampled.py",
+        "test_readers_table.py", "test_readers_google2011.py", "test_readers_rumen.py", "test_readers_sacct.py",
+        "test_readers_pods.py", "test_readers_tr_swf.py", "test_readers_of_2019.py",
+        "test_readers_alibaba_swim_openb.py", "test_warden.py", "test_warden_vigil.py", "test_live_torture.py")),
 }
 # Modules that are about compiling: their tests run with the compiler, which keeps nothing on disk then.
 COMPILED = {"subak.kernels.state", "subak.kernels.calls", "subak.simulator.central.by_address"}
@@ -283,6 +292,14 @@ def sample_of(module: str, count: int, seed: int) -> dict[str, Place]:
     places = places_of(found, lines)
     return {f"{digest} {number} {name_of(module, found[number])}": Place(module, number) for number in drawn
             if not {places[number], places[number][:3]} & EQUIVALENT.keys()}
+
+
+def drawn_of(samples: dict[str, dict[str, Place]], count: int, seed: int) -> dict[str, dict[str, Place]]:
+    """Draw so many of the mutants of all modules together."""
+    keys = [key for places in samples.values() for key in places]
+    drawn = set(random.Random(seed).sample(keys, min(count, len(keys))))
+    return {module: {key: place for key, place in places.items() if key in drawn}
+            for module, places in samples.items()}
 
 
 # -- trying them -------------------------------------------------------------------------------------------------------
@@ -506,6 +523,8 @@ def main() -> None:
               for modules, words in groups]
     count = 0 if options.all or options.list is not None else options.sample
     samples = {module: sample_of(module, count, options.seed) for modules, _ in groups for module in modules}
+    if options.draw:
+        samples = drawn_of(samples, options.draw, options.seed)
     if options.list is not None:
         say("\n".join(key.split(" ", 1)[1] for keys in samples.values() for key in keys))
         return
@@ -529,6 +548,7 @@ def options_given() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=25, metavar="N", help="mutants of each module; 0: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--all", choices=ROOMS, help="every mutant of the modules of a room, with the room's tests")
+    parser.add_argument("--draw", type=int, default=0, metavar="N", help="with --all: so many of the room's, by --seed")
     parser.add_argument("--only", default="", metavar="PART", help="modules with this in their name")
     parser.add_argument("--again", action="store_true", help="try survivors of former runs again")
     parser.add_argument("--quick", type=float, default=math.inf, metavar="SECONDS",

@@ -8,6 +8,7 @@ from mutants import (
     ROOMS,
     ROOT,
     change_code,
+    drawn_of,
     in_process,
     instrumented,
     modules_of,
@@ -93,6 +94,15 @@ def test_each_statement_says_that_it_is_reached(tmp_path, monkeypatch):
     assert box.add(2)
     assert {int(step.rpartition(":")[2]) for step in reached} == {8, 9, 10, 11}  # not 12, where it raises
     monkeypatch.delitem(sys.modules, "told_here")
+
+
+def test_a_seed_draws_the_same_of_all_modules_together():
+    samples = {module: {f"{module} {number}": (module, number) for number in range(50)} for module in "ab"}
+    drawn = drawn_of(samples, 30, 36)
+    assert drawn == drawn_of(samples, 30, 36) != drawn_of(samples, 30, 37)
+    assert sum(map(len, drawn.values())) == 30
+    assert all(drawn[module].items() <= samples[module].items() for module in samples)
+    assert drawn_of(samples, 1000, 36) == samples
 
 
 def test_a_process_of_its_own_answers_or_is_ended():
