@@ -10,6 +10,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from checkout import closed_to_others
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -77,3 +79,11 @@ def test_a_pin_can_be_installed_on_the_oldest_python(name, version):
     assert found["Version"] == version, f"{name} {found['Version']} is installed, {version} is pinned"
     asked = found["Requires-Python"]
     assert asked is None or SpecifierSet(asked).contains(OLDEST), f"{name} {version} wants Python {asked}"
+
+
+def test_a_folder_that_others_may_not_enter_is_found(tmp_path):
+    inner = tmp_path / "home" / "clone"
+    inner.mkdir(parents=True)
+    (tmp_path / "home").chmod(0o700)
+    assert closed_to_others(inner) == tmp_path / "home"
+    assert closed_to_others(Path("/")) is None

@@ -1,0 +1,18 @@
+"""Whether others than root may read where the package is: a clone in a home of mode 700 cannot be tried as nobody."""
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def closed_to_others(path: Path) -> Path | None:
+    """Return the folder that keeps others out of a path, if one does."""
+    return next((each for each in (path, *path.parents) if not each.stat().st_mode & 0o001), None)
+
+
+def skip_where_closed() -> None:
+    """Skip a test that goes on as nobody, where nobody may not read the package."""
+    closed = closed_to_others(ROOT)
+    if closed is not None:
+        pytest.skip(f"others than root may not enter {closed}, so nothing here can be run as nobody")
