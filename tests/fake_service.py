@@ -112,7 +112,7 @@ class FakeService:
         self.weights, self.version = {"": 1.0, "research": 2.0, "research/ada": 1.0, "web": 1.0}, 1
         self.is_full = False
         self.attributes = {name: {"kernel": "6", "zone": cluster} for name, cluster in MACHINES}
-        self.cordoned, self.draining, self.lost = set(), set(), set()
+        self.cordoned, self.draining, self.lost, self.removed = set(), set(), set(), set()
         self.used = {name: dict.fromkeys(CAPACITY, 0) for name, _ in MACHINES}
         self.news = asyncio.Condition()
         self.calls = []  # the names of what was asked, in order
@@ -352,11 +352,12 @@ class FakeService:
                          waiting=sum(task.state == TASK_WAITING for task in tasks))
 
     async def machines(self, cluster, cursor, limit):
-        return _page([self._machine(name) for name, its in MACHINES if cluster in ("", its)], cursor, limit)
+        return _page([self._machine(name) for name, its in MACHINES
+                      if cluster in ("", its) and name not in self.removed], cursor, limit)
 
     def _machine(self, name):
         cluster = dict(MACHINES).get(name)
-        if cluster is None:
+        if cluster is None or name in self.removed:
             raise NotFoundError(f"there is no machine {name}")
         running = [task for job in self.jobs_by_id.values() for task in job.tasks
                    if task.machine == name and task.state == TASK_RUNNING]
@@ -385,6 +386,14 @@ class FakeService:
                     self._vacate(task, "operator", f"machine {name} is drained")
         await self._tell_all()
         return self._machine(name)
+
+    async def remove(self, name):
+        view = self._machine(name)
+        if name not in self.lost:
+            raise RefusedError(f"machine {name} is not lost")
+        self.removed.add(name)
+        await self._tell_all()
+        return msgspec.structs.replace(view, state="absent", reason="removed")
 
     def _planned(self, config):
         try:

@@ -132,6 +132,7 @@ SPECIAL |= {
     **{word: {"id": _IDS, "ids": _IDS, "output": _OUTPUTS} for word in ("logs", "watch", "cancel", "preempt", "history")},
     **{word: {"names": _MACHINES, "output": _OUTPUTS} for word in ("cordon", "uncordon", "drain")},
 }
+SPECIAL["machines"]["words"] = ("remove", "x", "")
 SPECIAL["describe"] = {"id": _MACHINES, "output": _OUTPUTS}
 SPECIAL["up"] = {
     "folder": ("x.tr", "n" * 300), "clusters": ("0", "9"), "workers": ("0", "65"), "queue": ("a=x", "=", "a=-1", "a=nan"),

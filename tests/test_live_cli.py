@@ -317,6 +317,15 @@ def test_machines_are_cordoned_and_drained(serving, run, write):
     assert run("cordon", "none") == (3, "", "subak: there is no machine none\n")
 
 
+def test_a_machine_that_is_lost_is_removed(serving, run):
+    assert run("machines", "remove", "m0") == (5, "", "subak: machine m0 is not lost\n")
+    serving.services["g0"].lost.add("m0")
+    assert run("machines", "remove", "m0") == (0, "m0 removed\n", "")
+    assert run("machines", "remove", "m0") == (3, "", "subak: there is no machine m0\n")
+    assert "m0" not in run("machines")[1]
+    assert run("machines", "retire", "m1")[0] == run("machines", "remove")[0] == 2
+
+
 def test_apply_shows_what_changes_and_asks(serving, run, write, monkeypatch):
     file = write("[queues]\nresearch = 3.0\n\"research/ada\" = 1.0\nnew = 1.0\n", "f.toml")
     code, out, err = run("apply", file, "--dry-run")

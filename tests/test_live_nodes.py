@@ -7,7 +7,7 @@ from subak.errors import RunError
 from subak.federation.megha.global_master.state import QUEUED
 from subak.federation.megha.jobs import OUTCOME_CANCELLED
 from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE
-from subak.federation.megha.local_master.state import ACTIVE, EPOCH
+from subak.federation.megha.local_master.state import ACTIVE, EPOCH, LOST_MACHINE
 from subak.federation.messages import (
     DONE,
     ENDED,
@@ -29,10 +29,11 @@ from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node import master
 from subak.live.node.base import Cut
 from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.frames import Ask, Batch, FrameError, Outgoing
+from subak.live.node.frames import Answer, Ask, Batch, Dismissed, FrameError, Join, Outgoing
 from subak.live.node.global_master import global_node
 from subak.live.node.global_master.queues import QueueSetup, QueuesFact
 from subak.live.node.layout import Layout, Timing
+from subak.live.node.removal import REMOVE, is_free_again, remove, settle_removal
 from subak.live.node.worker.worker_node import Ping, WorkerNode
 from subak.live.service.views import preempted_by
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, Wish
@@ -299,3 +300,144 @@ def test_a_worker_says_that_its_state_is_of_another_version():
     disk = {"state": {0: msgpack.encode(["boot", b"", 0, [0, 0, 0], b"", [0], [], {}])}}  # without places
     with pytest.raises(RunError, match="another version of subak wrote"):
         WorkerNode(0, node.layout, node.timing, disk, node.join, "boot")
+
+
+# -- machines that are gone --------------------------------------------------------------------------------------------
+
+
+def removal(world, number):
+    """Ask for the removal of a machine as the service does; return what was answered, empty where it was done."""
+    node = world.masters[0].node
+    fact = node.facts.known[MACHINE, number]
+    answers = []
+    take = world.masters[0].node.on_frame
+    node.on_frame = lambda peer, frame: answers.append(frame) if isinstance(frame, Answer) else take(peer, frame)
+    assert node.ask(Ask(1, REMOVE + read_machine(fact.body).identity, number, offset=fact.version))
+    world.call_soon(world.masters[0])
+    world.until(world.now + 0.1)
+    if not answers[0].problem:
+        settle_removal(node, number)
+        world.call_soon(world.masters[0])
+        world.until(world.now + 0.1)
+    node.on_frame = take
+    return answers[0].problem
+
+
+def lose(world, machine=0):
+    """Switch a machine off for good, and wait until it is lost."""
+    world.machines.switch_off(world.machines.all[machine])
+    world.until(world.now + 10.0)
+
+
+def test_a_machine_is_removed_only_when_it_is_lost_and_what_ran_there_runs_elsewhere():
+    world = world_of(machines=2, jobs=[JobCase(2.5, "client", JOB, (((30.0, 0), (1.0, 0)),))])
+    world.until(4.0)
+    rows = world.masters[0].node.master.task
+    (number,) = {int(row["machine"]) for row in rows if row["machine"] > NOBODY and row["phase"]}
+    assert "is not lost" in removal(world, number)
+    machine = next(place for place in (0, 1) if number_of(world, place) == number)
+    lose(world, machine)
+    assert not removal(world, number)
+    assert all(local.node.machines[number].removed for local in world.locals)
+    world.until(60.0)
+    assert len(world.watch.finished) == 1
+
+
+def test_a_machine_that_was_removed_may_not_come_back():
+    world = world_of(machines=1, jobs=[JobCase(20.0, "client", JOB, (((1.0, 0),),))])
+    number = number_of(world)
+    lose(world)
+    assert not removal(world, number)
+    told = []
+    world.machines.switch_on(world.machines.all[0])
+    worker = world.machines.all[0].process.node
+    take = worker.on_frame
+    worker.on_frame = lambda peer, frame: (told.append((peer, frame)), take(peer, frame))
+    world.until(world.now + 20.0)
+    assert {peer for peer, frame in told if isinstance(frame, Dismissed)} == {(LOCAL_MASTER, 0), (LOCAL_MASTER, 1)}
+    assert not world.watch.tries  # the job waits
+
+
+def test_a_local_master_that_is_down_hears_of_a_removal_when_it_is_back():
+    world = world_of(machines=1)
+    number = number_of(world)
+    lose(world)
+    world.kill(world.locals[1])
+    assert not removal(world, number)
+    world.start(world.locals[1])
+    world.until(world.now + 3.0)
+    assert [local.node.machines[number].removed for local in world.locals] == [True, True]
+
+
+def test_ten_times_the_names_of_machines_pass_through_a_cluster():
+    """The places of the local master that a machine asks first are given again and again."""
+    world = world_of(machines=0)
+    room = world.locals[0].node.layout.machines_each
+    numbers = set()
+    for serial in range(10 * room):
+        for local in (local.node for local in world.locals):
+            local.connect((WORKER, local.layout.machines - 1))
+        first, second = (local.node for local in world.locals)
+        guest = (WORKER, first.layout.machines - 1)
+        first._join(guest, Join(-1, f"identity {serial}", f"m{serial}", (1000, 1024), {}))
+        (number,) = [place for place, each in first.machines.items() if each.identity == f"identity {serial}"]
+        second.connect((WORKER, number))
+        second._join((WORKER, number), Join(number, f"identity {serial}", f"m{serial}", (1000, 1024), {}))
+        second.disconnect((WORKER, number))
+        for node in (first, second):
+            node.disconnect(guest)
+            node.local.machine[number]["state"] = LOST_MACHINE
+            assert not remove(node, Ask(1, f"{REMOVE}identity {serial}", number))
+            node.receive(world.now)
+        numbers.add(number)
+    assert len(numbers) <= room
+
+
+def test_a_number_is_not_given_again_while_an_attempt_of_its_former_machine_is_known():
+    world = world_of(machines=1)
+    local, number = world.locals[0].node, number_of(world)
+    lose(world)
+    assert not removal(world, number)
+    assert is_free_again(local, number)
+    local.local.rows.first[number] = 0
+    assert not is_free_again(local, number)
+    with pytest.raises(FrameError, match="its number is"):
+        local._join((WORKER, number), Join(number, "another", "another", (1000, 1024), {}))
+
+
+def test_a_full_cluster_says_which_limit_it_is_and_what_raises_it():
+    world = world_of(machines=1)
+    local = world.locals[0].node
+    local.free = []
+    with pytest.raises(FrameError, match=r"all its 32 numbers, of 64 of the cluster: raise machines of \[rooms\]"):
+        local._join((WORKER, 63), Join(-1, "another", "another", (1000, 1024), {}))
+
+
+def test_a_machine_that_has_the_number_of_one_that_was_removed_runs_tasks():
+    """It begins at its first incarnation, while the one before it was restarted many times."""
+    world = world_of(machines=1, jobs=[JobCase(60.0, "client", JOB, (((1.0, 0),),))])
+    old, number = world.machines.all[0], number_of(world)
+    for _ in range(4):
+        world.kill(old.process)
+        world.machines.start_worker(old)
+        world.until(world.now + 1.0)
+    lose(world)
+    assert not removal(world, number)
+    for local in world.locals:
+        local.node.free = []
+    world.machines.add(MachineCase(0, (1000, 1024), "", False))
+    world.until(80.0)
+    assert number_of(world, 1) == number
+    assert len(world.watch.finished) == 1
+
+
+def test_a_drain_of_a_machine_whose_worker_is_not_connected_says_so():
+    world = world_of(machines=1, jobs=[JobCase(2.5, "client", JOB, (((30.0, 0), (1.0, 0)),))])
+    world.until(4.0)
+    number, local = number_of(world), world.locals[0].node
+    world.kill(world.machines.all[0].process)
+    world.until(4.5)
+    said = []
+    local.frame_to = lambda peer, frame: said.append(frame)
+    local._ask((GLOBAL_MASTER, 0), Ask(1, "drain", number))
+    assert "worker of its machine is not connected" in said[0].problem

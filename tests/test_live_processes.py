@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from federations import Folder, left, until
+from subak.live.api.errors import RefusedError
 from subak.live.config import FederationFile, read
 from subak.live.tokens import JOIN, PEOPLE, new_token
 
@@ -194,6 +195,27 @@ def test_a_process_that_is_killed_and_started_again_loses_no_job(federation, nam
     for queue in ("research", "web"):
         assert len(federation.stamps(f"{task}-{queue}.0.start")) == 1  # it ran once, while its process was away
         assert len(federation.stamps(f"{task}-{queue}.0.end")) == 1
+
+
+def test_a_machine_that_was_removed_is_refused_and_its_worker_ends_with_one_line():
+    federation = Folder(clusters=1, workers=1)
+    try:
+        for name in (*ACTIVE, "a-standby"):
+            federation.start(name)
+        ready(federation)
+        with federation.client() as client:
+            with pytest.raises(RefusedError, match="machine a1 is not lost"):
+                client.remove("a1")
+            federation.kill("a1")
+            until(lambda: [machine.state for machine in client.machines()] == ["lost"])
+            assert client.remove("a1").reason == "removed"
+            until(lambda: not client.machines())
+            federation.start("a1")
+            until(lambda: federation.running["a1"].poll() is not None)
+            assert federation.said("a1").splitlines()[-1].startswith(
+                "subak: machine a1 was removed from the federation; to join again as another")
+    finally:
+        federation.over()
 
 
 def test_all_end_in_order_when_they_are_told_to(federation):

@@ -6,6 +6,7 @@ import typer
 
 from subak.cli.live.options import MACHINE, ClientOption, Output, OutputOption, checked, opened
 from subak.cli.live.show import show, show_table, used_text
+from subak.errors import InputError
 from subak.live.api.models import MachineView
 from subak.report.console import echo
 from subak.report.number_text import count_text
@@ -18,6 +19,11 @@ NamesArgument = Annotated[list[str], typer.Argument(metavar="MACHINE...", help="
 
 
 def machines(
+    words: Annotated[list[str] | None, typer.Argument(
+        metavar="[remove MACHINE...]", show_default=False,
+        help="Take machines out for good that are lost: names and places are free again, and who had them may not come "
+             "back.")] = None,
+    *,
     cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", show_default=False,
                                          help="Only machines of this cluster.")] = "",
     output: OutputOption = Output.TABLE,
@@ -26,13 +32,30 @@ def machines(
     """List machines: ready, joining, unknown (yet to report), lost (silent for a lease) or absent, and what is used.
 
     - `subak machines --cluster west` lists one cluster.
+    - `subak machines remove node-3` takes a machine out for good that was silent for a lease.
     """
+    if words:
+        _remove(words, output, client)
+        return
     with opened(client) as federation:
         found = federation.machines(cluster)
     if not show(found, output):
         show_table(("machine", "cluster", "state", "tasks", "in use", "note"), [
             (each.name, each.cluster, each.state, count_text(each.tasks), used_text(each.used, each.capacity),
              _note(each)) for each in found], right=("tasks",))
+
+
+def _remove(words: list[str], output: Output, client: ClientOption) -> None:
+    """Take machines out, and say so of each."""
+    if words[0] != "remove" or not words[1:]:
+        raise InputError(f"machines: {words[0]!r} must be remove, and names of machines behind it")
+    for name in words[1:]:
+        checked(name, MACHINE, "MACHINE")
+    with opened(client) as federation:
+        for name in words[1:]:
+            machine = federation.remove(name)
+            if not show(machine, output):
+                echo(f"{machine.name} {machine.reason}")
 
 
 def _note(machine: MachineView) -> str:

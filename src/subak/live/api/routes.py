@@ -257,6 +257,12 @@ async def drain(service: Asked, name: Machine) -> MachineView:
     return await service.drain(name)
 
 
+@post("/v1/machines/{name:str}/remove", status_code=HTTP_200_OK, responses=CHANGE, summary="Remove a machine")
+async def remove(service: Asked, name: Machine) -> MachineView:
+    """Take a machine out for good that was silent for a lease."""
+    return await service.remove(name)
+
+
 @post("/v1/configuration/plan", status_code=HTTP_200_OK, operation_class=ConfigurationOperation,
       responses=_refusals(413), summary="What a configuration would change")
 async def plan(service: Asked, body: RawBody) -> Plan:
@@ -280,5 +286,5 @@ def _text(body: bytes) -> str:
 
 ROUTES: list[Any] = [
     submit, jobs, job, wait, tasks, job_history, cancel_job, task, logs, explain, task_history, cancel_task, preempt,
-    health, federation, masters, queues, machines, machine, cordon, uncordon, drain, plan, apply,
+    health, federation, masters, queues, machines, machine, cordon, uncordon, drain, remove, plan, apply,
 ]

@@ -111,6 +111,9 @@ class Service(Protocol):
     async def drain(self, name: str) -> MachineView:
         """Cordon a machine and move what runs there elsewhere: each attempt is ended, and its task waits again."""
 
+    async def remove(self, name: str) -> MachineView:
+        """Take a machine out for good that was silent for a lease; its worker is refused from then on."""
+
     async def plan(self, config: bytes) -> Plan:
         """Return what the configuration in a TOML text would change, and change nothing."""
 

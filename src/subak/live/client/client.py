@@ -166,6 +166,10 @@ class Client:
         """Cordon a machine, and move what runs there elsewhere."""
         return self._ask("POST", f"/v1/machines/{name}/drain", MachineView)
 
+    def remove(self, name: str) -> MachineView:
+        """Take a machine out for good that was silent for a lease."""
+        return self._ask("POST", f"/v1/machines/{name}/remove", MachineView)
+
     def plan(self, config: bytes) -> Plan:
         """Return what a configuration would change."""
         return self._ask("POST", "/v1/configuration/plan", Plan, body=config)

@@ -38,6 +38,7 @@ class MachineFact(Struct, frozen=True, array_like=True):
     """What a machine is called, and which attributes it has; *identity* is that of its worker's folder.
 
     *joining*: not every local master of its cluster knows it yet, and nothing runs there before.
+    *removed*: it was taken out for good, and its number may be another's later.
     """
 
     name: str
@@ -47,6 +48,7 @@ class MachineFact(Struct, frozen=True, array_like=True):
     gone: bool = False
     joining: bool = False
     capacity: tuple[int, ...] = ()  # units of each resource, whether tasks may start there or not
+    removed: bool = False
 
 
 class StageFact(Struct, frozen=True, array_like=True):

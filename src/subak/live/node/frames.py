@@ -93,7 +93,13 @@ class Answer(Struct, frozen=True, array_like=True, tag=5):
     problem: str = ""
 
 
-Frame = Batch | Retract | Join | Joined | Ask | Answer
+class Dismissed(Struct, frozen=True, array_like=True, tag=6):
+    """A local master: this machine was removed, and its worker ends."""
+
+    words: str
+
+
+Frame = Batch | Retract | Join | Joined | Ask | Answer | Dismissed
 _encode = msgpack.Encoder().encode
 _decode = msgpack.Decoder(tuple[Number, Frame]).decode
 

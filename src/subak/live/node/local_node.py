@@ -7,7 +7,7 @@ ask the other. Everything else a local master knows comes from its workers, and 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from msgspec import Struct, msgpack
+from msgspec import Struct, msgpack, structs
 
 from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.bounds import most_posted
@@ -62,6 +62,16 @@ from subak.live.node.facts import (
 from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode
+from subak.live.node.removal import (
+    REMOVE,
+    begin_anew,
+    dismissal,
+    is_free_again,
+    no_room,
+    number_for_another,
+    remove,
+    was_removed,
+)
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
@@ -71,6 +81,7 @@ WITHOUT_MACHINE = frozenset((ASK, NOTED, PULSE))  # kinds of messages that name 
 OF_WORKERS = frozenset((ALIVE, OVER, STARTED, HOLDS))
 WITH_FACTS = frozenset((LAUNCH, REPARTITION, PREEMPT, HOLDS))
 UNREACHABLE = "its worker is not connected"
+SILENT = "the worker of its machine is not connected: what runs there ends when it is back, or was silent for a lease"
 
 
 class StoredMachine(Struct, frozen=True, array_like=True):
@@ -84,6 +95,7 @@ class StoredMachine(Struct, frozen=True, array_like=True):
     gone: bool = False  # another of this name has joined since
     version: int = 0  # how often it was written
     joining: bool = False  # not every local master of the cluster knows it yet
+    removed: bool = False  # for good: it may not come back
 
 
 class LocalNode(MasterNode):
@@ -162,13 +174,13 @@ class LocalNode(MasterNode):
         self.machines[number] = machine
         self.catalog.describe(number, machine.attributes)
         body = encoded(MachineFact(machine.name, machine.identity, machine.attributes, machine.cordoned,
-                                   machine.gone, machine.joining, machine.capacity))
+                                   machine.gone, machine.joining, machine.capacity, machine.removed))
         if self.facts.note(Fact(MACHINE, number, body, machine.version)):
             for peer in self.links:
                 if peer[0] == GLOBAL_MASTER:
                     self.say(peer, [(MACHINE, number)])
 
-    def _write(self, number: int, machine: StoredMachine) -> None:
+    def write_machine(self, number: int, machine: StoredMachine) -> None:
         """Note a machine on disk, and let the local master know what it has."""
         machine = self._with(machine, version=machine.version + 1)
         self._know(number, machine)
@@ -177,24 +189,33 @@ class LocalNode(MasterNode):
 
     def _join(self, peer: Peer, join: Join) -> None:
         """Admit a machine: one that has no number yet is given one."""
+        if was_removed(self, join):
+            self.frame_to(peer, dismissal(join.name))
+            return
         problem = self._refusal(peer, join)
         if problem:
             raise FrameError(problem)
         number = join.machine
         if number < 0:
             known = [place for place, machine in self.machines.items() if machine.identity == join.identity]
-            number = known[0] if known else self.free.pop()
+            found = known[0] if known else number_for_another(self)
+            if found is None:
+                raise FrameError(no_room(self, join.name))
+            number = found
         elif number in self.free:
             self.free.remove(number)
         for place, machine in list(self.machines.items()):
             if machine.name == join.name and machine.identity != join.identity and not machine.gone:
-                self._write(place, self._with(machine, gone=True))
+                self.write_machine(place, self._with(machine, gone=True))
         before = self.machines.get(number)
+        if before is not None and before.identity != join.identity:
+            begin_anew(self, number)
+            before = structs.replace(before, cordoned=False)
         machine = StoredMachine(join.name, join.identity, join.capacity, join.attributes,
                                 before is not None and before.cordoned, version=before.version if before else 0,
                                 joining=not join.is_known)
         if machine != before:
-            self._write(number, machine)
+            self.write_machine(number, machine)
         configuration = self._number_of(join.capacity)
         self.say(peer, [(CONFIGURATION, configuration)])
         self.frame_to(peer, Joined(number, configuration, int(self.local.scalar[EPOCH])))
@@ -208,11 +229,12 @@ class LocalNode(MasterNode):
         if any((WORKER, place) in self.links for place in others):
             return f"machine {join.name}: another worker of this name is connected"
         if join.machine < 0:
-            return "" if self.free else f"machine {join.name}: the cluster has no room for another"
+            return ""
         if join.machine != peer[1] or self.layout.cluster_of(join.machine) != self.cluster:
             return f"machine {join.name}: number {join.machine} is of another cluster"
         there = self.machines.get(join.machine)
-        if there is not None and (there.identity != join.identity or there.gone):
+        if there is not None and (there.identity != join.identity or there.gone) \
+                and not is_free_again(self, join.machine):
             return f"machine {join.name}: its number is {there.name}'s"
         return ""
 
@@ -225,7 +247,7 @@ class LocalNode(MasterNode):
         """Let nothing new start on a machine, or let it again."""
         machine = self.machines[number]
         if machine.cordoned != on:
-            self._write(number, self._with(machine, cordoned=on))
+            self.write_machine(number, self._with(machine, cordoned=on))
 
     def end_attempts(self, number: int, task: int = NOBODY) -> int:
         """End what runs on a machine, which is drained, or one task there; it waits again; return how many attempts."""
@@ -294,7 +316,10 @@ class LocalNode(MasterNode):
                 self.cordon(ask.machine, ask.words != "uncordon")
             ended = self.end_attempts(ask.machine, ask.task if ask.words == "preempt" else NOBODY) \
                 if ask.words in ("drain", "preempt") else 0
-            self.frame_to(peer, Answer(ask.number, msgpack.encode(ended)))
+            problem = SILENT if ended and (WORKER, ask.machine) not in self.links else ""
+            self.frame_to(peer, Answer(ask.number, msgpack.encode(ended), problem))
+        elif ask.words.startswith(REMOVE):
+            self.frame_to(peer, Answer(ask.number, problem=remove(self, ask)))
         else:
             self.asked += 1
             forwarded = Ask(self.asked, ask.words, ask.machine, ask.task, ask.attempt, ask.offset, ask.size)

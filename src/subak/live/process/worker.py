@@ -21,7 +21,7 @@ from subak.live.config import WorkerFile, capacity_of, split_address
 from subak.live.executor.attempt import INVALID, Event, Key, Refused, User
 from subak.live.executor.client import WardenError, WardenExecutor
 from subak.live.executor.simulated import SimulatedExecutor
-from subak.live.node.frames import LOGS, TAIL, Incoming, Join, Joined, Outgoing
+from subak.live.node.frames import LOGS, TAIL, Dismissed, Incoming, Join, Joined, Outgoing
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.driver import Driver, clock
@@ -61,6 +61,7 @@ class Worker:
         self.driver: Driver | None = None
         self.links: Links | None = None
         self.stopping = False
+        self.dismissed = ""  # why this machine may not be here any more
         self.attached = False
         self.has_news = False  # of an executor that runs nothing
         self.environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": os.environ.get("HOME", "/")}
@@ -70,6 +71,8 @@ class Worker:
         found = await self._join()
         if found is None:
             self.store.close()
+            if self.dismissed:
+                raise RunError(self.dismissed)
             return
         layout, timing, number = found
         node = WorkerNode(number, layout, timing, self.disk, self._join_frame(layout), boot_id())
@@ -85,6 +88,8 @@ class Worker:
         watch.cancel()
         await self.links.close()
         self.store.close()
+        if self.dismissed:
+            raise RunError(self.dismissed)
 
     def stop(self) -> None:
         """End the worker; what runs goes on, under its warden, for a lease."""
@@ -146,6 +151,10 @@ class Worker:
             incoming = Incoming()
             while (body := await asyncio.wait_for(answers.get(), WARDEN_S)) != b"":
                 frame = incoming.read(body)
+                if isinstance(frame, Dismissed):
+                    self.dismissed = frame.words
+                    self.stop()
+                    return None
                 if isinstance(frame, Joined):
                     self.store.commit_identity(frame.machine)
                     self.disk = self.store.load()
@@ -233,6 +242,9 @@ class Worker:
         try:
             if isinstance(effect, Inquire):
                 self._answer(effect)
+            elif isinstance(effect, Dismissed):
+                self.dismissed = effect.words
+                self.stop()
             elif not self.attached:
                 return  # what the executor should run is found missing when it is reached again
             elif isinstance(effect, Start):

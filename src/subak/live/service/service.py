@@ -41,6 +41,8 @@ from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import LOGS, TAIL, Answer, Ask
 from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
 from subak.live.node.global_master.rows import read_ended
+from subak.live.node.removal import REMOVE, settle_removal
+from subak.live.service.changing import heard_by_both, refusals, removed_view
 from subak.live.service.explaining import explanation_of
 from subak.live.service.listing import chosen, numbers_below
 from subak.live.service.planning import new_queues, plan_of
@@ -409,13 +411,28 @@ class NodeService:
 
     async def cordon(self, name: str, on: bool) -> MachineView:
         """See `Service`."""
-        await self._ask("cordon" if on else "uncordon", self._machine(name)[0])
+        await self._change("cordon" if on else "uncordon", name)
         return await self.machine(name)
 
     async def drain(self, name: str) -> MachineView:
         """See `Service`."""
-        await self._ask("drain", self._machine(name)[0])
+        await self._change("drain", name)
         return await self.machine(name)
+
+    async def remove(self, name: str) -> MachineView:
+        """See `Service`."""
+        before, (number, machine) = await self.machine(name), self._machine(name)
+        version = self.node.facts.known[MACHINE, number].version
+        with refusals():
+            await self._ask(REMOVE + machine.identity, number, offset=version)
+        settle_removal(self.node, number)
+        self.driver.wake.set()
+        return removed_view(self.node, self.file, number, before)
+
+    async def _change(self, words: str, name: str) -> None:
+        number, _ = self._machine(name)
+        with heard_by_both(self.node, self.file, number, f"{words} of machine {name}"):
+            await self._ask(words, number)
 
     async def plan(self, config: bytes) -> Plan:
         """See `Service`."""

@@ -72,6 +72,7 @@ from subak.live.node.global_master.walks import Walks
 from subak.live.node.global_master.written_for import WrittenFor, refuse_another
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode, cut_rows
+from subak.live.node.removal import tell_removed
 from subak.queues.tree import Queue, TreeFile
 from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
@@ -324,6 +325,8 @@ class GlobalNode(MasterNode):
     def on_connected(self, peer: Peer) -> None:
         """Say which queues there are, so that those who connect to a local master hear of them."""
         self.say(peer, [(QUEUES, 0)])
+        if peer[0] == LOCAL_MASTER:
+            tell_removed(self, peer[1])
 
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""

@@ -59,7 +59,7 @@ from subak.live.executor import attempt as executor
 from subak.live.executor.attempt import AttemptToRun, Ending, Event, Exited, Fence, Key, Known, Refused
 from subak.live.node.base import Put
 from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
-from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
+from subak.live.node.frames import Answer, Ask, Dismissed, Frame, FrameError, Join, Joined, Retract
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.worker.plain import Grid, Kind, PlainNode, Row, Rows
 from subak.workload.tasks import Requests
@@ -280,6 +280,8 @@ class WorkerNode(PlainNode):
             self.retract(frame.names)
         elif isinstance(frame, Ask):
             self.effects.append(Inquire(peer, frame))
+        elif isinstance(frame, Dismissed):
+            self.effects.append(frame)
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a worker")
 

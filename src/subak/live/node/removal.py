@@ -1,0 +1,89 @@
+"""Machines that are gone for good: a local master takes one out, refuses it from then on, and gives its number again.
+
+Only one that was silent for a lease is taken out: what ran there is lost already and runs elsewhere, so none of it can
+run twice. The local master that speaks for the cluster decides; then its partner is told, at once or when it is back.
+A number is given to another machine when nothing is left of the one that had it: no attempt, and no connection.
+"""
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from subak.federation.megha.local_master.state import ABSENT, ACTIVE, LOST_MACHINE
+from subak.federation.messages import LOCAL_MASTER, NOBODY, WORKER
+from subak.live.node.facts import MACHINE, read_machine
+from subak.live.node.frames import Ask, Dismissed, Join
+
+if TYPE_CHECKING:
+    from subak.live.node.global_master.global_node import GlobalNode
+    from subak.live.node.local_node import LocalNode
+
+REMOVE = "remove "  # word of a question; behind it the identity of the machine, *offset* is the version that is known
+NOT_LOST = "is not lost"
+
+
+def remove(node: "LocalNode", ask: Ask) -> str:
+    """Take a machine out for good; return why not, or nothing."""
+    machine, identity = node.machines[ask.machine], ask.words.removeprefix(REMOVE)
+    if machine.identity != identity or machine.removed:
+        return ""  # its number is another's by now, or it was asked before
+    if node.local.scalar[ACTIVE] and int(node.local.machine[ask.machine]["state"]) not in (LOST_MACHINE, ABSENT):
+        return (f"machine {machine.name} {NOT_LOST}: end its worker; when it was silent for a lease, "
+                f"{node.timing.lease:g} s, it can be removed")
+    version = max(machine.version, ask.offset)  # so that it holds against what the partner said of it
+    node.write_machine(ask.machine, structs.replace(machine, gone=True, removed=True, joining=False, version=version))
+    node.frame_to((WORKER, ask.machine), dismissal(machine.name))
+    return ""
+
+
+def dismissal(name: str) -> Dismissed:
+    """Return what the worker of a machine that was removed is told."""
+    return Dismissed(f"machine {name} was removed from the federation; to join again as another, give its worker a new "
+                     "folder (data)")
+
+
+def was_removed(node: "LocalNode", join: Join) -> bool:
+    """Whether a machine that wants to join was taken out."""
+    return any(machine.removed and machine.identity == join.identity for machine in node.machines.values())
+
+
+def is_free_again(node: "LocalNode", number: int) -> bool:
+    """Whether no attempt is left of a machine that had a number and was removed."""
+    machine = node.machines.get(number)
+    return machine is not None and machine.removed and int(node.local.rows.first[number]) == NOBODY
+
+
+def begin_anew(node: "LocalNode", number: int) -> None:
+    """Let a number mean another machine: its worker counts its incarnations from the first."""
+    node.local.machine[number]["worker_incarnation"] = 0
+
+
+def number_for_another(node: "LocalNode") -> int | None:
+    """Return a number that a new machine may have: one that nobody had, or of a machine that was removed."""
+    if node.free:
+        return node.free.pop()
+    own = (number for number in node.layout.machines_of(node.number)
+           if is_free_again(node, number) and (WORKER, number) not in node.links)
+    return next(own, None)
+
+
+def no_room(node: "LocalNode", name: str) -> str:
+    """Return why a cluster takes no further machine, and what helps."""
+    own = len(node.layout.machines_of(node.number))
+    return (f"machine {name}: this local master has given all its {own:,} numbers, of "
+            f"{node.layout.machines_each:,} of the cluster: raise machines of [rooms] in the federation file, or take "
+            "those out that are lost for good: subak machines remove NAME")
+
+
+def tell_removed(node: "GlobalNode", local: int) -> None:
+    """Tell a local master, which may not have heard of it, which machines of its cluster were removed."""
+    first = local % node.layout.clusters * node.layout.machines_each
+    for number in range(first, first + node.layout.machines_each):
+        fact = node.facts.known.get((MACHINE, number))
+        if fact is not None and (machine := read_machine(fact.body)).removed:
+            node.frame_to((LOCAL_MASTER, local), Ask(0, REMOVE + machine.identity, number, offset=fact.version))
+
+
+def settle_removal(node: "GlobalNode", machine: int) -> None:
+    """Tell both local masters of a machine's cluster that it was removed; who is not connected is told later."""
+    for local in node.layout.masters_of(node.layout.cluster_of(machine)):
+        tell_removed(node, local)
