@@ -16,10 +16,10 @@ from subak.live.node.global_master.book import COMPRESSED_FROM, ON_DISK
 from subak.live.node.global_master.global_node import Ended
 from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.global_master.rows import read_ended
-from subak.live.node.global_master.walks import STEP, Walks
+from subak.live.node.global_master.walks import STEP_TASKS, Walks
 from subak.live.node.layout import Layout, Rooms, Timing
 from subak.live.process.held import SPAN_S, Held
-from subak.live.service.listing import LOOKED_AT, numbers_below
+from subak.live.service.listing import JOBS_AT_ONCE, numbers_below
 from subak.live.service.service import NodeService
 from subak.live.service.views import PART, Tally, ended_job, open_job, task_view
 from subak.live.torture.case import Case
@@ -100,7 +100,7 @@ def test_a_cancel_is_linear_in_the_tasks():
     small, large = cancelled(1_000), cancelled(4_000)
     assert large[0] < 4 * small[0] * 1.1
     assert large[1] < 4 * small[1] * 1.1
-    assert max(small[2], large[2]) <= SERVED_MAX + STEP
+    assert max(small[2], large[2]) <= SERVED_MAX + STEP_TASKS
 
 
 def test_a_call_takes_some_tasks_of_a_job_and_small_jobs_do_not_wait():
@@ -119,7 +119,7 @@ def test_a_call_takes_some_tasks_of_a_job_and_small_jobs_do_not_wait():
 def test_a_cancel_goes_on_after_a_restart():
     """That it is wanted is on disk before the first of its tasks is cancelled."""
     alone = Alone()
-    job = alone.submit(5 * STEP, 10)
+    job = alone.submit(5 * STEP_TASKS, 10)
     alone.go_on(5.0)
     alone.node.cancel(job)
     alone.go_on(0.006)
@@ -133,26 +133,27 @@ def test_a_cancel_goes_on_after_a_restart():
     assert (alone.ended[0].rows["outcome"] == OUTCOME_CANCELLED).all()
     assert not any(alone.disk.get(table) for table in ("job", "task", "cancel"))
     _, spec, rows, _ = read_ended(alone.disk["ended"][job])
-    assert spec == job_of(5 * STEP, 10) and rows.size == 5 * STEP + 10 and (rows["state"] == SUBMISSION_ENDED).all()
+    assert spec == job_of(5 * STEP_TASKS, 10) and rows.size == 5 * STEP_TASKS + 10
+    assert (rows["state"] == SUBMISSION_ENDED).all()
     assert alone.node.heads[job] == ("a", "large")
 
 
 def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():
     alone = Alone()
-    job = alone.submit(8 * STEP)
+    job = alone.submit(8 * STEP_TASKS)
     alone.go_on(0.005)
     node = alone.node
-    assert 0 < node.tasks.size[TASKS_OPEN] < 8 * STEP
+    assert 0 < node.tasks.size[TASKS_OPEN] < 8 * STEP_TASKS
     known = open_job("g0-1", node.book.of_number[job], node.book, node.master)
     tally = Tally(known)
     for part in known.parts():
         tally.add(part)
-    assert tally.view().counts.waiting == 8 * STEP and tally.view().state == "waiting"
-    assert task_view(known, 8 * STEP - 1, {}).state == TASK_WAITING
+    assert tally.view().counts.waiting == 8 * STEP_TASKS and tally.view().state == "waiting"
+    assert task_view(known, 8 * STEP_TASKS - 1, {}).state == TASK_WAITING
     alone.world.kill(alone.world.masters[0])
     alone.world.start(alone.world.masters[0])
     alone.go_on(5.0)
-    assert alone.node.tasks.size[TASKS_OPEN] == 8 * STEP
+    assert alone.node.tasks.size[TASKS_OPEN] == 8 * STEP_TASKS
 
 
 def test_many_rows_are_compressed_where_they_are_written():
@@ -170,14 +171,14 @@ def test_many_rows_are_compressed_where_they_are_written():
 def test_walks_of_jobs_take_turns():
     walks, seen = Walks(), []
     for job in (1, 2):
-        walks.add(job, np.arange(2 * STEP) + 10_000 * job, seen.append)
+        walks.add(job, np.arange(2 * STEP_TASKS) + 10_000 * job, seen.append)
         walks.add(job, np.array([job]), seen.append)
     walks.add(3, np.zeros(0, np.int64), seen.append)
     while walks:
         before = len(seen)
         walks.step()
-        assert sum(part.size for part in seen[before:]) <= STEP
-    assert [int(part[0]) for part in seen] == [10_000, 20_000, 10_000 + STEP, 20_000 + STEP, 1, 2]
+        assert sum(part.size for part in seen[before:]) <= STEP_TASKS
+    assert [int(part[0]) for part in seen] == [10_000, 20_000, 10_000 + STEP_TASKS, 20_000 + STEP_TASKS, 1, 2]
     walks.add(1, np.arange(5), seen.append)
     walks.forget(1)
     assert not walks
@@ -239,14 +240,14 @@ def test_a_list_looks_at_some_jobs_at_a_time_and_at_none_that_has_ended_for_one_
     """All of 100,000 that have ended were sorted as a set and looked at in one go, 90 ms, whatever was asked for."""
     alone = Alone()
     job = alone.submit(3)
-    ended = range(job + 1, job + 1 + 4 * LOOKED_AT)
+    ended = range(job + 1, job + 1 + 4 * JOBS_AT_ONCE)
     alone.node.ended.extend(ended)
     alone.node.heads.update(dict.fromkeys(ended, ("b", "other")))
     name = alone.node.job_name(job)
     file = SimpleNamespace(global_master=[SimpleNamespace(name=alone.node.name)])
     service = NodeService(SimpleNamespace(node=alone.node), None, file)
     found, looked, most = asyncio.run(listed(service, None))
-    assert (found, looked) == ([name], len(ended) + 1) and most <= LOOKED_AT
+    assert (found, looked) == ([name], len(ended) + 1) and most <= JOBS_AT_ONCE
     assert asyncio.run(listed(service, "waiting")) == ([name], 1, 1)
 
 

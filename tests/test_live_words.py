@@ -127,6 +127,7 @@ def test_every_exit_code_is_in_the_docs(page):
 
 def test_exit_codes_are_named_in_one_module():
     elsewhere = [f"{file.name}: {line.strip()}" for file in (ROOT / "src" / "subak").rglob("*.py")
+                 if file.name != "exit_codes.py"
                  for line in file.read_text().splitlines()
                  if re.search(r"\bEXIT_\w+.* = .*\b([0-6]|1\d\d)\b|sys\.exit\([1-9]", line)]
     assert [line for line in elsewhere if "EXIT_CODE_MAX" not in line] == []

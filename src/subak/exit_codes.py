@@ -1,26 +1,26 @@
 """Exit codes of all commands, in one table; docs/live.md and the reference show it."""
 import signal
 
-DONE, OTHERWISE, MISTAKE, NOTHING_THERE, NOT_NOW, REFUSED, WRONG_TOKEN = range(7)
+EXIT_DONE, OTHERWISE, MISTAKE, NOTHING_THERE, NOT_NOW, EXIT_REFUSED, WRONG_TOKEN = range(7)
 TIMED_OUT, NOT_RUN = 124, 125  # of `subak run`, as other runners of commands have them
-INTERRUPTED, UNREAD, ENDED = 130, 141, 143  # as shells count Ctrl-C, SIGPIPE and SIGTERM
+INTERRUPTED, UNREAD, EXIT_ENDED = 130, 141, 143  # as shells count Ctrl-C, SIGPIPE and SIGTERM
 SIGNALLED = 128  # and the number of the signal
 CODE_MAX = 255
 
 MEANINGS = {
-    DONE: "done; of a job that was waited for: it finished",
+    EXIT_DONE: "done; of a job that was waited for: it finished",
     OTHERWISE: "a job that was waited for did not finish; a live federation failed; no size that `subak size` tried is "
                "enough",
     MISTAKE: "a mistake in the command line, a file or a policy, or a run that could not be finished",
     NOTHING_THERE: "the live federation has nothing of this name",
     NOT_NOW: "no master can be reached, or it cannot be done now, such as when a disk is full: try again",
-    REFUSED: "refused as things stand, such as preempting a task that does not run",
+    EXIT_REFUSED: "refused as things stand, such as preempting a task that does not run",
     WRONG_TOKEN: "the token is not that of the live federation",
     TIMED_OUT: "only `subak run`: the command ran longer than `--time-limit`",
     NOT_RUN: "only `subak run`: the command could not be run, or was lost",
     INTERRUPTED: "interrupted by Ctrl-C, and nothing half-written is left; of `subak run`: the job was cancelled",
     UNREAD: "nobody reads the output any more",
-    ENDED: "ended by SIGTERM; nothing half-written is left",
+    EXIT_ENDED: "ended by SIGTERM; nothing half-written is left",
 }
 
 

@@ -43,4 +43,4 @@ def loading() -> Iterator[None]:
 def _end(number: int, _frame: object) -> None:
     if number == signal.SIGINT:
         os.write(2, f"subak: {INTERRUPTION}\n".encode())
-    os._exit(exit_codes.INTERRUPTED if number == signal.SIGINT else exit_codes.ENDED)
+    os._exit(exit_codes.INTERRUPTED if number == signal.SIGINT else exit_codes.EXIT_ENDED)

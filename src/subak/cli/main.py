@@ -20,7 +20,7 @@ def main() -> None:
         _app()  # takes seconds on a cold disk
     logging.getLogger("subak").addHandler(NOTICES)
     # so that nothing half-written, and no process, is left
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(exit_codes.ENDED))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(exit_codes.EXIT_ENDED))
     code = _exit_code()
     if code == exit_codes.INTERRUPTED:
         writing = sys.modules.get("subak.output.writing")  # where nothing was written, it need not be there

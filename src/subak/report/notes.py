@@ -11,7 +11,7 @@ from subak.report.number_text import count_text, difference_text, seconds_text
 REDRAWN = {"sessions": "sessions of users drawn anew for each",
            "model": "the workload drawn anew from its model for each"}
 
-NAMED_MAX = 4  # measures that a note names
+MEASURES_NAMED_MAX = 4  # measures that a note names
 WAYS = {
     BY_OFFSET: "Some seeds are 0, so 5 % of the mean of all values was added to each (such intervals cover about 94 %)",
     BY_COUNT: "In a third of the seeds or more both are 0, so there is no interval, and p counts who was better",
@@ -140,5 +140,5 @@ def _opposites(rows: Sequence[tuple[str, Sequence[Difference]]], names: Sequence
 
 def _few(words: Sequence[str]) -> str:
     """Return a list in words, of which the first few are named."""
-    more = len(words) - NAMED_MAX
-    return ", ".join(words[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    more = len(words) - MEASURES_NAMED_MAX
+    return ", ".join(words[:MEASURES_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

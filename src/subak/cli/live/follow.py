@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from subak.live.client import Client
 
 PAUSE_S = 0.2  # between two lines of a job that changes all the time
-LINES_MAX, ATTEMPTS_MAX = 1 << 31, 2**63 - 1
+TAIL_LINES_MAX, ATTEMPTS_MAX = 1 << 31, 2**63 - 1
 
 
 def logs(
@@ -28,7 +28,7 @@ def logs(
                                       help="Such as g0-17.3; a job of one task stands for it.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
     stderr: Annotated[bool, typer.Option("--stderr", help="What it wrote to standard error instead.")] = False,
-    tail: Annotated[int, typer.Option("--tail", metavar="LINES", min=0, max=LINES_MAX, show_default=False,
+    tail: Annotated[int, typer.Option("--tail", metavar="LINES", min=0, max=TAIL_LINES_MAX, show_default=False,
                                       help="Only the last lines [default: all that is kept].")] = 0,
     attempt: Annotated[int, typer.Option("--attempt", metavar="N", min=0, max=ATTEMPTS_MAX, show_default=False,
                                          help="What its first attempt wrote (1), its second, ... [default: its last].",

@@ -51,7 +51,7 @@ class RefusedError(ServiceError):
     """The request is well-formed, and cannot be carried out as things stand."""
 
     code: Code = "refused"
-    status, exit_code = 409, exit_codes.REFUSED
+    status, exit_code = 409, exit_codes.EXIT_REFUSED
 
 
 class TooLargeError(ServiceError):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from subak.live.node.global_master.global_node import GlobalNode
 
-LOOKED_AT = 5_000  # jobs that are looked at in one go, some 3 ms
+JOBS_AT_ONCE = 5_000  # jobs that are looked at in one go, some 3 ms
 READ_TOGETHER = 64  # jobs that are read from the disk in one go
 
 
@@ -18,8 +18,8 @@ def numbers_below(node: GlobalNode, below: int, state: str | None) -> list[int]:
 
 async def chosen(numbers: Sequence[int], may_be: Callable[[int], bool]) -> AsyncIterator[list[int]]:
     """Yield those that *may_be*, READ_TOGETHER of them at most at a time; others are answered in between."""
-    for first in range(0, len(numbers), LOOKED_AT):
-        found = [number for number in numbers[first : first + LOOKED_AT] if may_be(number)]
+    for first in range(0, len(numbers), JOBS_AT_ONCE):
+        found = [number for number in numbers[first : first + JOBS_AT_ONCE] if may_be(number)]
         for place in range(0, len(found), READ_TOGETHER):
             yield found[place : place + READ_TOGETHER]
         await asyncio.sleep(0)

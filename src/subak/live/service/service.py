@@ -54,7 +54,7 @@ ASK_S = 10.0  # that a machine has to answer
 SUBMIT_S = 30.0  # that the disk has to take a job
 POLL_S = 0.1  # between two looks at what an attempt has written
 ENDED_KEPT = 256  # jobs that have ended, as they were read last
-TASKS_KEPT = 1_000_000  # that they have together at most, but for the last
+ENDED_TASKS_KEPT = 1_000_000  # that they have together at most, but for the last
 
 
 class Driver(Protocol):
@@ -173,7 +173,7 @@ class NodeService:
         """Keep a job that has ended for those who ask next."""
         self.ended[number] = known
         self.tasks_kept += known.tasks
-        while len(self.ended) > 1 and (len(self.ended) > ENDED_KEPT or self.tasks_kept > TASKS_KEPT):
+        while len(self.ended) > 1 and (len(self.ended) > ENDED_KEPT or self.tasks_kept > ENDED_TASKS_KEPT):
             self.tasks_kept -= self.ended.pop(next(iter(self.ended))).tasks
         return known
 

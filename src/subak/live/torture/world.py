@@ -29,7 +29,7 @@ from subak.live.torture.watch import BrokenError, Watch
 SYNC_S = (0.0005, 0.004)  # seconds that a write takes
 FULL_S = 0.1  # after which a full disk is tried again
 CALLS_MAX = 500  # of a process in one instant
-SERVED_MAX = 20_000  # messages that a process serves in one call
+CALL_SERVED_MAX = 20_000  # messages that a process serves in one call
 FIRST_CLOCK = 1e9  # Unix time of the beginning
 
 

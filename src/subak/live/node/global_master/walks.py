@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-STEP = 1_000  # tasks that a call of the node takes
+STEP_TASKS = 1_000  # tasks that a call of the node takes
 
 
 class Walk(NamedTuple):
@@ -31,7 +31,7 @@ class Walks:
         return bool(self.of_job)
 
     def add(self, job: int, numbers: np.ndarray, do: Callable[[np.ndarray], None]) -> None:
-        """Let *do* be called with all *numbers* of tasks of a job, STEP of them at most at a time."""
+        """Let *do* be called with all *numbers* of tasks of a job, STEP_TASKS of them at most at a time."""
         if numbers.size:
             self.of_job.setdefault(job, deque()).append(Walk(numbers, do))
 
@@ -40,8 +40,8 @@ class Walks:
         self.of_job.pop(job, None)
 
     def step(self) -> None:
-        """Do the next STEP tasks, of one job or of several."""
-        left = STEP
+        """Do the next STEP_TASKS tasks, of one job or of several."""
+        left = STEP_TASKS
         while self.of_job and left > 0:
             job, walks = next(iter(self.of_job.items()))
             walk = walks.popleft()
