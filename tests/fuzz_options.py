@@ -129,7 +129,8 @@ _OUTPUTS, _IDS, _MACHINES = ("x", "", "JSON", "csv"), ("x", "", "g0", "../g0-1",
 _WORDS = ("", "x", "\x1b[2J", "n" * 2000)
 SPECIAL |= {
     **{word: {"output": _OUTPUTS} for word in ("submit", "list", "apply", "machines")},
-    **{word: {"id": _IDS, "ids": _IDS, "output": _OUTPUTS} for word in ("logs", "watch", "cancel", "preempt", "history")},
+    **{word: {"id": _IDS, "ids": _IDS, "output": _OUTPUTS} for word in ("logs", "watch", "cancel", "preempt")},
+    "history": {"id": _IDS, "output": _OUTPUTS, "since": ("", "-1h", "2", "2x", "nan", "tomorrow", "9" * 400 + "d")},
     **{word: {"names": _MACHINES, "output": _OUTPUTS} for word in ("cordon", "uncordon", "drain")},
 }
 SPECIAL["machines"]["words"] = ("remove", "x", "")

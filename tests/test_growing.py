@@ -75,7 +75,7 @@ def test_a_number_is_never_given_again_and_who_comes_late_changes_nothing():
     federation = small(places=4)
     federation.join(0, (4, 4))
     first = federation.submit(one(federation, tasks=4), [1.0])
-    with pytest.raises(InputError, match="no room for 1 more tasks beside those that are open"):
+    with pytest.raises(InputError, match="no room for 1 more tasks of jobs that are open: 0 of 4 are free"):
         federation.submit(one(federation), [1.0])
     federation.until(5.0)
     federation.admission[0].forget(first)
