@@ -1,6 +1,7 @@
 """Jobs of any size: work for one is linear in its tasks, done in slices, and goes on after a restart."""
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -258,3 +259,51 @@ def test_a_list_goes_on_below_its_cursor_in_the_order_of_numbers():
     assert numbers_below(alone.node, 9, None) == [8, 7, 5]
     assert numbers_below(alone.node, 10, "ended") == [9, 8, 7, 5], "one that is open may have ended by its tasks"
     assert numbers_below(alone.node, 10, "running") == [8]
+
+
+def test_a_task_is_shown_as_it_stood_when_its_place_is_another_jobs_by_now():
+    alone = Alone()
+    job = alone.submit(3)
+    alone.go_on(1.0)
+    node = alone.node
+    known = open_job("g0-1", node.book.of_number[job], node.book, node.master).at(1)
+    before = known.row(1).copy()
+    node.book.now[node.book.of_number[job].places] = np.zeros(1, ON_DISK)
+    assert known.row(1) == before != node.book.now[1]
+    assert known.state(1) == TASK_WAITING
+
+
+def service_of(known):
+    """A service that finds these jobs, one after the other."""
+    found = iter(known)
+    service = NodeService.__new__(NodeService)
+    service.node = SimpleNamespace(book=SimpleNamespace(of_number={}), forget_ended=lambda numbers: None)
+    service.driver = SimpleNamespace(wake=asyncio.Event())
+    service.ended, service.tasks_kept, service._names = {}, 0, dict
+
+    async def find(id_):
+        return next(found), -1
+    service._known = find
+    return service
+
+
+def test_a_page_of_tasks_begins_anew_when_the_job_ended_meanwhile():
+    """The places of one that was closed may be another's by the second part."""
+    rows = np.zeros(PART + 5, ON_DISK)
+    rows["state"], rows["outcome"] = SUBMISSION_ENDED, OUTCOME_CANCELLED
+    stored = type("Stored", (), {"submitted": 0.0})
+    ended = ended_job("g0-1", stored, job_of(rows.size), rows, [])
+    closed = replace(ended, job=SimpleNamespace(number=1), look=lambda first, end: ended.look(0, end - first))
+    page = asyncio.run(service_of([closed, ended]).tasks("g0-1", None, str(PART - 2), 10))
+    assert [task.index for task in page.items] == list(range(PART - 2, PART + 5)) and not page.cursor
+    page = asyncio.run(service_of([ended]).tasks("g0-1", None, "3", 2))
+    assert [task.index for task in page.items] == [3, 4] and page.cursor == "5"
+
+
+def test_tasks_of_jobs_that_are_kept_are_counted_once():
+    service = service_of([])
+    for number, tasks in ((1, 5), (2, 7), (1, 5)):
+        service._keep(number, SimpleNamespace(tasks=tasks))
+    assert service.tasks_kept == 12
+    service.forget([1, 3])
+    assert service.tasks_kept == 7 and list(service.ended) == [2]

@@ -121,7 +121,7 @@ class NodeService:
     def forget(self, numbers: Sequence[int]) -> None:
         """Forget jobs that have ended."""
         for number in numbers:
-            self.ended.pop(number, None)
+            self._let_go(number)
         self.node.forget_ended(numbers)
         self.driver.wake.set()
 
@@ -161,7 +161,7 @@ class NodeService:
             known = self._keep(number, found[number])
         if index >= known.tasks:
             raise NotFoundError(f"job {name} has {known.tasks:,} tasks, from 0 on: there is no task {index}")
-        return known, index
+        return known if index == NOBODY else known.at(index), index
 
     def _on_disk(self, numbers: Sequence[int]) -> dict[int, Known]:
         """Return those jobs that have ended and are on disk. Called in another thread."""
@@ -171,11 +171,21 @@ class NodeService:
 
     def _keep(self, number: int, known: Known) -> Known:
         """Keep a job that has ended for those who ask next."""
+        self._let_go(number)
         self.ended[number] = known
         self.tasks_kept += known.tasks
         while len(self.ended) > 1 and (len(self.ended) > ENDED_KEPT or self.tasks_kept > ENDED_TASKS_KEPT):
-            self.tasks_kept -= self.ended.pop(next(iter(self.ended))).tasks
+            self._let_go(next(iter(self.ended)))
         return known
+
+    def _let_go(self, number: int) -> None:
+        """Keep a job no more, if it is kept."""
+        known = self.ended.pop(number, None)
+        self.tasks_kept -= known.tasks if known is not None else 0
+
+    def _is_as_it_was(self, known: Known) -> bool:
+        """Whether a job is still what was found: one that was open has not been closed, nor its places given away."""
+        return known.job is None or self.node.book.of_number.get(known.job.number) is known.job
 
     def _machines(self) -> dict[int, MachineFact]:
         return {number: read_machine(fact.body) for (kind, number), fact in self.node.facts.known.items()
@@ -224,8 +234,8 @@ class NodeService:
                 tally.add(part)
                 if known.tasks > PART:
                     await asyncio.sleep(0)
-            if known.job is None or self.node.book.of_number.get(known.job.number) is known.job:
-                return tally.view()  # else it has ended meanwhile
+            if self._is_as_it_was(known):
+                return tally.view()
 
     async def jobs(self, wanted: JobFilter, cursor: str, limit: int) -> Page[JobView]:
         """See `Service`."""
@@ -277,15 +287,17 @@ class NodeService:
         """See `Service`."""
         known, _ = await self._known(id)
         first, names = int(cursor) if cursor.isdecimal() else 0, self._names()
-        wanted: list[int] = []
+        items: list[TaskView] = []
         for part in known.parts(first):
             here = np.ones(part.codes.size, bool) if state is None else part.codes == STATES.index(state)
-            wanted += (part.first + np.flatnonzero(here)).tolist()
-            if len(wanted) > limit:
-                break
+            for index in (part.first + np.flatnonzero(here)).tolist():
+                if len(items) == limit:
+                    return Page(items=tuple(items), cursor=str(index))
+                items.append(task_view(known, index, names))
             await asyncio.sleep(0)
-        items = tuple(task_view(known, index, names) for index in wanted[:limit])
-        return Page(items=items, cursor=str(wanted[limit]) if len(wanted) > limit else "")
+            if not self._is_as_it_was(known):
+                return await self.tasks(id, state, cursor, limit)
+        return Page(items=tuple(items))
 
     async def task(self, id: str) -> TaskView:
         """See `Service`."""

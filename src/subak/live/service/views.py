@@ -1,6 +1,6 @@
 """How jobs and tasks of a global master look to people: made from the rows of a job, open or ended."""
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,11 @@ class Known:
         """Yield all tasks from an index on, PART of them at most at a time."""
         for begin in range(first, self.tasks, PART):
             yield self.look(begin, min(begin + PART, self.tasks))
+
+    def at(self, index: int) -> "Known":
+        """Return the job with one task as it stands: its place may be another's by the time that it is looked at."""
+        part = self.look(index, index + 1)
+        return replace(self, look=lambda first, end: part)
 
     def row(self, index: int) -> np.void:
         """Return the row of a task."""
