@@ -49,8 +49,8 @@ DEFECTS = (
            'f"{queue}/".startswith(f"{wanted.queue}/")', "queue.startswith(wanted.queue)",
            "test_service_contract.py::test_jobs_are_found_by_queue_and_name_and_state"),
     Defect("a page repeats the last task", f"{LIVE}/service/service.py",
-           "cursor=str(wanted[limit]) if len(wanted) > limit else \"\")\n\n    async def task(",
-           "cursor=str(wanted[limit - 1]) if len(wanted) > limit else \"\")\n\n    async def task(",
+           "cursor=str(index))\n                items.append(task_view(",
+           "cursor=str(index - 1))\n                items.append(task_view(",
            "test_service_contract.py::test_pages_of_jobs_and_tasks_and_what_happened_name_each_once"),
 )
 
