@@ -196,6 +196,7 @@ class Growing:
         """Admit a job whose tasks arrive now; *run_times*: of the tasks of each stage."""
         self.admission[master].add_queue(job.queue)
         admitted = self.admission[master].admit(job)
+        self.admission[master].lay(admitted, 0, admitted.tasks)
         for stage, numbers, seconds in zip(job.stages, admitted.numbers, run_times, strict=True):
             for number in numbers.tolist():
                 key = number * self.masters + master if self.masters > 1 else number

@@ -1,4 +1,5 @@
 """Where jobs are written in the tables of a submitter, and that all places are given back; what a catalog numbers."""
+import numpy as np
 import pytest
 
 from growing import QUEUES, Growing
@@ -22,6 +23,13 @@ def asked(*stages):
     return JobAsked(0, stages, 0.0)
 
 
+def laid(admission, job):
+    """Admit a job, and lay all of its tasks out."""
+    admitted = admission.admit(job)
+    admission.lay(admitted, 0, admitted.tasks)
+    return admitted
+
+
 def free(admission):
     return [list(spans.free) for spans in (admission.places, admission.stages, admission.edges, admission.gangs)]
 
@@ -31,7 +39,7 @@ def test_all_places_of_a_job_are_given_back():
     before, jobs = free(admission), admission.jobs
     for job in (asked(StageAsked(3, 0), StageAsked(2, 0, (0,), gang=True)), asked(StageAsked(2, 0)),
                 asked(StageAsked(2, 0, gang=True), StageAsked(2, 0, gang=True))):
-        admitted = admission.admit(job)
+        admitted = laid(admission, job)
         assert free(admission) != before
         jobs.state[:] = SUBMISSION_ENDED
         admission.forget(admitted)
@@ -57,12 +65,47 @@ def test_a_gang_comes_into_its_place_as_nobody_knows_it():
     admission = admission_of(places=16)
     jobs = admission.jobs
     jobs.gang_size[:], jobs.gang_left[:], jobs.gang_row[:], jobs.gang_failed[:] = 9, 9, 9, True
-    job = admission.admit(asked(StageAsked(2, 0), StageAsked(3, 0, gang=True), StageAsked(2, 0, gang=True)))
+    job = laid(admission, asked(StageAsked(2, 0), StageAsked(3, 0, gang=True), StageAsked(2, 0, gang=True)))
     first, second = job.gangs
     assert jobs.gang[job.places : job.places + 7].tolist() == [NOBODY] * 2 + [first] * 3 + [second] * 2
     assert jobs.gang_size[[first, second]].tolist() == jobs.gang_left[[first, second]].tolist() == [3, 2]
     assert jobs.gang_row[[first, second]].tolist() == [NOBODY, NOBODY]
     assert not jobs.gang_failed[[first, second]].any()
+
+
+def test_tasks_that_are_laid_out_some_at_a_time_are_as_those_laid_out_at_once():
+    stages = asked(StageAsked(3, 0, priority=2), StageAsked(4, 1, (0,), gang=True, retries=3), StageAsked(2, 0, (0, 1)))
+    found = []
+    for sizes in ((9,), (1,) * 9, (2, 4, 3), (3, 4, 2), (8, 1)):
+        admission = admission_of(places=16)
+        jobs = admission.jobs
+        for table in (*jobs, *jobs.stages):  # a former job was here
+            if isinstance(table, np.ndarray) and table is not jobs.number:
+                table.view(np.uint8)[:] = 1
+        job, first = admission.admit(stages), 0
+        assert (jobs.number == NOBODY).all()
+        for size in sizes:
+            assert job.number in admission.to_lay
+            admission.lay(job, first, first + size)
+            first += size
+        assert not admission.to_lay
+        found.append([table.tobytes() for table in (*jobs, *jobs.stages) if isinstance(table, np.ndarray)])
+        assert jobs.number[job.places : job.places + 9].tolist() == np.concatenate(job.numbers).tolist()
+    assert all(each == found[0] for each in found)
+
+
+def test_a_queue_whose_tasks_have_yet_to_be_laid_out_is_not_empty():
+    admission = admission_of(places=16)
+    admission.add_queue(0)
+    job = admission.admit(asked(StageAsked(3, 0)))
+    with pytest.raises(InputError, match="3 tasks of it have not ended"):
+        admission.remove_queue(0)
+    admission.lay(job, 0, 2)
+    with pytest.raises(InputError, match="3 tasks of it have not ended"):
+        admission.remove_queue(0)
+    admission.lay(job, 2, 3)
+    admission.jobs.state[job.places : job.places + 3] = SUBMISSION_ENDED
+    admission.remove_queue(0)
 
 
 def test_a_job_that_was_admitted_before_has_its_number_and_its_places():
@@ -90,7 +133,7 @@ def test_the_stages_that_wait_for_a_stage_are_its_children():
 
 def test_a_gang_of_one_does_not_stand_with_tasks_that_start_by_themselves():
     admission = admission_of()
-    job = admission.admit(asked(StageAsked(1, 0), StageAsked(1, 0, gang=True), StageAsked(1, 0)))
+    job = laid(admission, asked(StageAsked(1, 0), StageAsked(1, 0, gang=True), StageAsked(1, 0)))
     first, second, third = admission.jobs.asked["lane"][job.places : job.places + 3].tolist()
     assert first == third != second
 

@@ -166,6 +166,7 @@ def test_a_queue_of_which_a_stage_waits_for_another_is_not_empty():
 def test_a_job_is_not_over_while_a_row_of_it_is_open():
     federation = small()
     job = federation.admission[0].admit(one(federation, tasks=2))
+    federation.admission[0].lay(job, 0, 2)
     jobs = federation.jobs[0]
     jobs.state[job.places : job.places + 2] = SUBMISSION_ENDED
     assert federation.admission[0].is_over(job)

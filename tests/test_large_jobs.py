@@ -17,7 +17,7 @@ from subak.live.node.global_master.book import COMPRESSED_FROM, ON_DISK
 from subak.live.node.global_master.global_node import Ended
 from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.global_master.rows import read_ended
-from subak.live.node.global_master.walks import STEP_TASKS, Walks
+from subak.live.node.global_master.walks import STEP_ROWS, STEP_TASKS, Walks
 from subak.live.node.layout import Layout, Rooms, Timing
 from subak.live.process.held import SPAN_S, Held
 from subak.live.service.listing import JOBS_AT_ONCE, numbers_below
@@ -137,6 +137,30 @@ def test_a_cancel_goes_on_after_a_restart():
     assert spec == job_of(5 * STEP_TASKS, 10) and rows.size == 5 * STEP_TASKS + 10
     assert (rows["state"] == SUBMISSION_ENDED).all()
     assert alone.node.heads[job] == ("a", "large")
+
+
+def test_a_job_that_is_not_laid_out_yet_is_shown_as_it_is_and_not_as_a_former_one_at_its_places():
+    alone = Alone()
+    node = alone.node
+    for table in (node.book.now, node.book.disk):
+        table["state"], table["outcome"], table["attempts"], table["started"] = SUBMISSION_ENDED, 2, 3, 4.0
+    job = node.book.of_number[node.submit(job_of(2 * STEP_ROWS, 7), "", 0.0)]
+    assert job.laid == STEP_ROWS, "a submission takes as long for any job that is larger"
+    node.cancel(job.number, 2 * STEP_ROWS + 3)
+    view = shown(node, job)
+    assert (view.state, view.counts.waiting) == ("waiting", 2 * STEP_ROWS + 7)
+    alone.go_on(5.0)
+    assert job.laid == job.admitted.tasks
+    view = shown(node, job)
+    assert (view.counts.waiting, view.counts.blocked, view.counts.cancelled) == (2 * STEP_ROWS, 6, 1)
+
+
+def shown(node, job):
+    """A job as people see it."""
+    tally = Tally(open_job("g0-1", job, node.book, node.master))
+    for part in tally.known.parts():
+        tally.add(part)
+    return tally.view()
 
 
 def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():

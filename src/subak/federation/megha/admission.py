@@ -1,8 +1,9 @@
 """Jobs are admitted while a federation runs: each is written into the tables of a submitter and its global master.
 
 A job takes places next to each other for its tasks, and for its stages and the edges between them; a task's number is
-the job's, which no other ever has, above its place. A lane is there from the first task that needs it on. When nothing
-of a job is open any more its places are another's.
+the job's, which no other ever has, above its place. What its tasks ask for is laid out there some at a time, however
+many they are, before the first arrives. A lane is there from the first task that needs it on. When nothing of a job is
+open any more its places are another's.
 """
 import bisect
 from dataclasses import dataclass, replace
@@ -90,6 +91,8 @@ class Admitted:
     edges: int  # the first
     edge_count: int
     gangs: tuple[int, ...]
+    asked: JobAsked
+    lanes: tuple[int, ...]  # of the stages
 
 
 class Admission:
@@ -107,11 +110,12 @@ class Admission:
         self.lane_places = Spans(master.lanes.active.size)
         self.lanes: dict[tuple[int, int, int], int] = {}  # by queue, shape and size of the gang
         self.of_queue: dict[int, int] = {}  # lanes of each
+        self.to_lay: dict[int, tuple[int, int]] = {}  # jobs with tasks that are not laid out: their queue, and how many
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
 
     def admit(self, job: JobAsked) -> Admitted:
-        """Write a job down, and return the numbers of its tasks, which may arrive from now on.
+        """Take places for a job, and return the numbers of its tasks, which may arrive when all are laid out.
 
         Raises InputError where there is no room, before anything but lanes is written.
         """
@@ -119,28 +123,42 @@ class Admission:
 
     def restore(self, number: int, job: JobAsked, first: int) -> Admitted:
         """Write a job down that was admitted before the tables were made, with its number, at its places."""
-        return self._write(number, job, first)
+        admitted = self._write(number, job, first)
+        self.lay(admitted, 0, admitted.tasks)
+        return admitted
 
     def _write(self, number: int, job: JobAsked, first: int | None) -> Admitted:
-        lanes = [self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages]
-        taken = self._room_for(number, job, first)
+        lanes = tuple(self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages)
+        taken = self._room_for(number, job, lanes, first)
         self.latest = max(self.latest, number)
-        numbers, place = [], taken.places
+        numbers, place, gangs = [], taken.places, iter(taken.gangs)
         for order, stage in enumerate(job.stages):
             places = slice(place, place + stage.tasks)
-            self._write_stage(taken.stages + order, job, stage, places)
-            self.jobs.asked[places]["lane"] = lanes[order]
+            self._write_stage(taken.stages + order, stage, places)
+            if stage.gang:
+                self._write_gang(next(gangs), stage.tasks)
             numbers.append(np.int64(number) * self.jobs.number.size + np.arange(places.start, places.stop))
-            self.jobs.number[places] = numbers[-1]
             place += stage.tasks
         self._write_edges(job, taken)
-        gangs = iter(taken.gangs)
-        for stage, own in zip(job.stages, numbers, strict=True):
-            if stage.gang:
-                self._write_gang(next(gangs), own & self.jobs.mask)
+        self.to_lay[number] = job.queue, taken.tasks
         return replace(taken, numbers=tuple(numbers))
 
-    def _room_for(self, number: int, job: JobAsked, place: int | None) -> Admitted:
+    def lay(self, job: Admitted, first: int, end: int) -> None:
+        """Lay out what the tasks of a job from *first* on, up to *end*, ask for; each of them once."""
+        gangs, begin = iter(job.gangs), 0
+        for order, (stage, numbers) in enumerate(zip(job.asked.stages, job.numbers, strict=True)):
+            gang = next(gangs) if stage.gang else NOBODY
+            own = slice(max(first - begin, 0), max(min(end - begin, stage.tasks), 0))
+            if own.start < own.stop:
+                places = slice(job.places + begin + own.start, job.places + begin + own.stop)
+                self._lay_stage(job, order, gang, places)
+                self.jobs.number[places] = numbers[own]
+            begin += stage.tasks
+        queue, left = self.to_lay.pop(job.number)
+        if left > end - first:
+            self.to_lay[job.number] = queue, left - (end - first)
+
+    def _room_for(self, number: int, job: JobAsked, lanes: tuple[int, ...], place: int | None) -> Admitted:
         """Take the places that a job needs, or none; those of its tasks from *place* on."""
         tasks, edges = sum(stage.tasks for stage in job.stages), sum(len(stage.depends_on) for stage in job.stages)
         wanted = [("tasks", self.places, tasks), ("stages", self.stages, len(job.stages) + 1),
@@ -157,21 +175,28 @@ class Admission:
                                  "file of the federation")
             taken.append((spans, first, count))
         places, stages, edge = (first for _, first, _ in taken[:3])
-        return Admitted(number, (), places, tasks, stages, edge, edges, tuple(first for _, first, _ in taken[3:]))
+        gangs = tuple(first for _, first, _ in taken[3:])
+        return Admitted(number, (), places, tasks, stages, edge, edges, gangs, job, lanes)
 
-    def _write_stage(self, number: int, job: JobAsked, stage: StageAsked, places: slice) -> None:
-        """Write down what the tasks of a stage ask for."""
-        jobs, graph = self.jobs, self.jobs.stages
-        jobs.state[places], jobs.row[places], jobs.gang[places] = SUBMISSION_NEW, NOBODY, NOBODY
+    def _write_stage(self, number: int, stage: StageAsked, places: slice) -> None:
+        """Write down where the tasks of a stage are, and how many it waits for."""
+        graph = self.jobs.stages
+        graph.left[number], graph.waits[number] = stage.tasks, len(stage.depends_on)
+        graph.task_first[number], graph.task_first[number + 1] = places.start, places.stop
+        self.jobs.given_up[number] = False
+
+    def _lay_stage(self, job: Admitted, order: int, gang: int, places: slice) -> None:
+        """Lay out what tasks of a stage ask for."""
+        jobs, stage = self.jobs, job.asked.stages[order]
+        jobs.state[places], jobs.row[places], jobs.gang[places] = SUBMISSION_NEW, NOBODY, gang
         asked = jobs.asked[places]
-        asked["queue"], asked["priority"], asked["owner"] = job.queue, stage.priority, self.master.number
-        jobs.rank[places], jobs.shape[places] = job.rank, stage.shape
+        asked["queue"], asked["priority"], asked["owner"] = job.asked.queue, stage.priority, self.master.number
+        asked["lane"] = job.lanes[order]
+        jobs.rank[places], jobs.shape[places] = job.asked.rank, stage.shape
         jobs.ending[places] = np.zeros(1, jobs.ending.dtype)
         for name in ("retries", "losses_max", "backoff", "wait_max", "run_max"):
             jobs.terms[places][name] = getattr(stage, name)
-        graph.of_task[places], graph.left[number] = number, stage.tasks
-        graph.waits[number], jobs.given_up[number] = len(stage.depends_on), False
-        graph.task_first[number], graph.task_first[number + 1] = places.start, places.stop
+        jobs.stages.of_task[places] = job.stages + order
 
     def _write_edges(self, job: JobAsked, taken: Admitted) -> None:
         """Write down which stages wait for which."""
@@ -184,10 +209,10 @@ class Admission:
                     edge += 1
         graph.child_first[taken.stages + len(job.stages)] = edge
 
-    def _write_gang(self, gang: int, places: np.ndarray) -> None:
-        """Let tasks start together."""
+    def _write_gang(self, gang: int, tasks: int) -> None:
+        """Let so many tasks start together."""
         jobs = self.jobs
-        jobs.gang[places], jobs.gang_size[gang], jobs.gang_left[gang] = gang, places.size, places.size
+        jobs.gang_size[gang], jobs.gang_left[gang] = tasks, tasks
         jobs.gang_row[gang], jobs.gang_failed[gang] = NOBODY, False
 
     def is_over(self, job: Admitted) -> bool:
@@ -250,6 +275,7 @@ class Admission:
             return
         known = (jobs.number != NOBODY) & (jobs.asked["queue"] == queue)
         left = int((known & ((jobs.state != SUBMISSION_ENDED) | (jobs.row != NOBODY))).sum())
+        left += sum(tasks for of, tasks in self.to_lay.values() if of == queue)
         if left:
             raise InputError(f"queue: must be empty before it is removed, and {left:,} tasks of it have not ended")
         place = master.own[:count].tolist().index(queue)

@@ -117,8 +117,7 @@ class Known:
 def open_job(id_: str, job: Job, book: Book, master: GlobalMaster) -> Known:
     """Return a job that is open."""
     def look(first: int, end: int) -> Part:
-        places = slice(job.admitted.places + first, job.admitted.places + end)
-        rows = book.now[places].copy()
+        rows = book.look(job, first, end)
         mine = master.task[np.maximum(rows["row"], 0)]
         is_open = rows["state"] == SUBMISSION_OPEN
         is_about = (rows["row"] != NOBODY) & (mine["tenant"] == rows["number"] + 1)

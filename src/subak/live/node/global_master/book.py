@@ -55,6 +55,8 @@ ON_DISK = np.dtype([
     ("ended", np.float64),  # Unix time
 ])
 AS_BYTES = f"V{ON_DISK.itemsize}"
+FRESH = np.zeros(1, ON_DISK)  # a task that is not on disk, and has not arrived
+FRESH["number"] = FRESH["row"] = FRESH["sent_to"] = FRESH["machine"] = NOBODY
 # what has to be written when it differs
 DECISIVE = ("number", "state", "outcome", "reason", "round", "row", "sent_to", "sent", "lost")
 OF_ENDING = ("outcome", "reason", "code", "failed", "lost", "preempted")  # what a submitter keeps as well
@@ -82,6 +84,7 @@ class Job:
     spec: JobSpec
     admitted: Admitted
     version: int = 0  # how often something of it has changed
+    laid: int = 0  # tasks that are laid out in the tables: the first
     ended: int = 0  # tasks that have ended
     over: int = 0  # those that have no row any more
     failed: set[int] = field(default_factory=set)  # stages a task of which was given up, by their places in it
@@ -151,11 +154,20 @@ class Book:
     def add(self, job: Job) -> None:
         """Note a job that was admitted."""
         self.of_number[job.number] = job
-        fresh = np.zeros(1, ON_DISK)
-        fresh["number"] = fresh["row"] = fresh["sent_to"] = fresh["machine"] = NOBODY
-        for table in (self.disk, self.now):  # as bytes: field by field, a million tasks hold all others up for long
-            table[job.places].view(AS_BYTES)[:] = fresh.view(AS_BYTES)
-        self.runs[job.places] = False
+
+    def lay(self, job: Job, count: int) -> None:
+        """Lay out the next *count* tasks of a job, as not on disk."""
+        places = slice(job.places.start + job.laid, job.places.start + job.laid + count)
+        for table in (self.disk, self.now):  # as bytes: field by field, many tasks hold all others up for long
+            table[places].view(AS_BYTES)[:] = FRESH.view(AS_BYTES)
+        self.runs[places] = False
+        job.laid += count
+
+    def look(self, job: Job, first: int, end: int) -> np.ndarray:
+        """Return ON_DISK[task], a copy, of the tasks of a job from *first* on, up to *end*, as they stand."""
+        rows = self.now[job.places.start + first : job.places.start + end].copy()
+        rows[max(job.laid - first, 0) :] = FRESH
+        return rows
 
     def remove(self, job: Job) -> None:
         """Forget a job that is over."""

@@ -68,7 +68,7 @@ from subak.live.node.frames import Answer, Ask, Frame, FrameError
 from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of, read_head
 from subak.live.node.global_master.queues import QueuesFact, read_queues
 from subak.live.node.global_master.restore import restore_jobs
-from subak.live.node.global_master.walks import Walks
+from subak.live.node.global_master.walks import STEP_ROWS, Walks
 from subak.live.node.global_master.written_for import WrittenFor, refuse_another
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode, cut_rows
@@ -233,8 +233,17 @@ class GlobalNode(MasterNode):
             self.kept[client], self.client_of[job.number] = job.number, client
             self.writes.append(Put("client", [client], [job.number.to_bytes(8, "big")]))
         self.asked.append(job.number)
-        self.walks.add(job.number, job.numbers, self.arrive)
+        numbers = job.numbers
+        self.lay(numbers[:STEP_ROWS])
+        self.walks.add(job.number, numbers[STEP_ROWS:], self.lay, STEP_ROWS)
+        self.walks.add(job.number, numbers, self.arrive)
         return job.number
+
+    def lay(self, numbers: np.ndarray) -> None:
+        """Lay out the next tasks of a job in the tables: these."""
+        job = self.book.of_number[self.layout.job_of(int(numbers[0]))]
+        self.admission.lay(job.admitted, job.laid, job.laid + numbers.size)
+        self.book.lay(job, numbers.size)
 
     def arrive(self, numbers: np.ndarray) -> None:
         """Let tasks arrive."""

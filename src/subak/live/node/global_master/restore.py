@@ -45,6 +45,7 @@ def restore_jobs(node: "GlobalNode") -> None:
         node.admission.add_queue(stored.queue)
         job = Job(int(number), stored, spec, node.admission.restore(int(number), asked, stored.first))
         node.open_job(job)
+        node.book.lay(job, job.admitted.tasks)
         jobs.append((job, on_disk[of_job.get(int(number), [])]))
     _restore_rows(node, on_disk)
     for job, known in jobs:

@@ -4,13 +4,15 @@ The walks of a job follow each other in the order in which they were asked for; 
 does not wait for a large one. Nothing of a walk is on disk: what it was for is, and a node that is restarted begins it
 anew.
 """
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-STEP_TASKS = 1_000  # tasks that a call of the node takes
+STEP_TASKS = 1_000  # tasks that a call of the node takes, where each is handed on
+STEP_ROWS = 10_000  # where only rows of tables are written
 
 
 class Walk(NamedTuple):
@@ -18,6 +20,7 @@ class Walk(NamedTuple):
 
     numbers: np.ndarray  # int64[task]
     do: Callable[[np.ndarray], None]
+    step: int  # tasks that a call takes which does nothing else
 
 
 class Walks:
@@ -30,25 +33,26 @@ class Walks:
         """Whether something is left to do."""
         return bool(self.of_job)
 
-    def add(self, job: int, numbers: np.ndarray, do: Callable[[np.ndarray], None]) -> None:
-        """Let *do* be called with all *numbers* of tasks of a job, STEP_TASKS of them at most at a time."""
+    def add(self, job: int, numbers: np.ndarray, do: Callable[[np.ndarray], None], step: int = STEP_TASKS) -> None:
+        """Let *do* be called with all *numbers* of tasks of a job, *step* of them at most at a time."""
         if numbers.size:
-            self.of_job.setdefault(job, deque()).append(Walk(numbers, do))
+            self.of_job.setdefault(job, deque()).append(Walk(numbers, do, step))
 
     def forget(self, job: int) -> None:
         """Do nothing more for a job."""
         self.of_job.pop(job, None)
 
     def step(self) -> None:
-        """Do the next STEP_TASKS tasks, of one job or of several."""
-        left = STEP_TASKS
-        while self.of_job and left > 0:
+        """Do what a call takes, of one job or of several."""
+        left = 1.0  # share of the call
+        while self.of_job and left > 0.0:
             job, walks = next(iter(self.of_job.items()))
             walk = walks.popleft()
-            now, later = walk.numbers[:left], walk.numbers[left:]
-            left -= now.size
+            count = math.ceil(left * walk.step)
+            now, later = walk.numbers[:count], walk.numbers[count:]
+            left -= now.size / walk.step
             if later.size:
-                walks.appendleft(Walk(later, walk.do))
+                walks.appendleft(walk._replace(numbers=later))
             self.of_job.move_to_end(job)
             if not walks:
                 del self.of_job[job]
