@@ -20,8 +20,10 @@ WRITTEN_FOR = msgpack.encode(WrittenFor(NUMBER, LAYOUT.global_masters, LAYOUT.pl
 
 def begun(disk, layout=LAYOUT):
     """A global master with what is on a disk that was written for LAYOUT, where it does not say another."""
-    return GlobalNode(NUMBER, layout, Timing(), QUEUES,
-                      {"incarnation": {WRITTEN_FOR_KEY: WRITTEN_FOR}, **disk}, "g1")
+    node = GlobalNode(NUMBER, layout, Timing(), QUEUES,
+                      {"incarnation": {WRITTEN_FOR_KEY: WRITTEN_FOR}, **disk}, "g1", "a life")
+    node.claims.granted += 10  # a local master has confirmed the store
+    return node
 
 
 def test_the_number_of_a_job_that_has_ended_is_not_given_again_after_a_restart():

@@ -17,7 +17,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Numbers(Generic[Key]):
-    """Numbers of things by what they are, given in the order in which they are first asked for, from *first* on."""
+    """Numbers of things by what they are, each behind those that were given or learnt before, from *first* on."""
 
     def __init__(self, room: int, what: str, first: int = 0) -> None:
         self.room, self.what, self.first = room, what, first
@@ -27,10 +27,11 @@ class Numbers(Generic[Key]):
         """Return the number of a thing, and whether it is new. Raises InputError where there is no room for it."""
         if key in self.of:
             return self.of[key], False
-        if len(self.of) == self.room:
+        number = max(self.of.values(), default=self.first - 1) + 1
+        if number == self.first + self.room:
             raise InputError(f"{self.what}: there may be {self.room:,} at most, and there are so many")
-        self.of[key] = self.first + len(self.of)
-        return self.of[key], True
+        self.of[key] = number
+        return number, True
 
 
 class Catalog:

@@ -131,6 +131,8 @@ class Link:
         self.names: dict[tuple[int, int], None] = {}  # facts that they name, in order
         self.low, self.high = 0, 0  # entries of the own ledger that they carry: low .. high - 1
         self.heard: set[tuple[int, int]] = set()  # facts about jobs that the peer has said on it, and not taken back
+        self.has_claimed = False  # whether the global master at its other end has said from which store it speaks
+        self.is_deaf = False  # whether that is not the one in use, and nothing more of it is heard (claims.py)
         self.frames: list[bytes] = []
 
 
@@ -196,6 +198,10 @@ class Node:
         self.links.pop(peer, None)
 
     # -- for the nodes of each role ------------------------------------------------------------------------------------
+
+    def hears(self, peer: Peer, frame: Frame) -> bool:
+        """Whether a frame is taken in. Raises FrameError for one that may not be sent here."""
+        return True
 
     def on_connected(self, peer: Peer) -> None:
         """Say what a peer must know first."""
@@ -303,6 +309,8 @@ class Node:
             return
         try:
             frame = link.incoming.read(data)
+            if not self.hears(peer, frame):
+                return
             if not isinstance(frame, Batch):
                 self.on_frame(peer, frame)
                 return

@@ -99,7 +99,41 @@ class Dismissed(Struct, frozen=True, array_like=True, tag=6):
     words: str
 
 
-Frame = Batch | Retract | Join | Joined | Ask | Answer | Dismissed
+class Claim(Struct, frozen=True, array_like=True, tag=7):
+    """A global master: it speaks from the store of this identity, in this incarnation of it, which began as this life.
+
+    Serial numbers of jobs: the *latest* that was given when the incarnation began, up to which they were reserved then,
+    and are now. *attempt*: the number of the last that was requested from the cluster of the receiver before.
+    *supersedes*: stores from which this one has taken over; *fence*: the last incarnation of theirs, whose attempts
+    end; *behind*: this one has yet to hear from every cluster that they have.
+    """
+
+    identity: str
+    incarnation: Number
+    life: str
+    latest: Number
+    began: Number
+    reserved: Number
+    attempt: Number
+    supersedes: tuple[str, ...] = ()
+    fence: Number = 0
+    behind: bool = False
+
+
+class Claimed(Struct, frozen=True, array_like=True, tag=8):
+    """A local master: it has written the claim down; or it has not, since it knows another, and *jobs* of that one.
+
+    *shapes*: facts of those to which the global master has given numbers, for a store that took over.
+    """
+
+    reserved: Number
+    behind: bool = False  # as it was claimed
+    shapes: tuple[Fact, ...] = ()
+    known: Claim | None = None
+    jobs: tuple[int, ...] = ()
+
+
+Frame = Batch | Retract | Join | Joined | Ask | Answer | Dismissed | Claim | Claimed
 _encode = msgpack.Encoder().encode
 _decode = msgpack.Decoder(tuple[Number, Frame]).decode
 

@@ -47,6 +47,7 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.live.node.base import Link, Put, Serve
+from subak.live.node.claims import Known
 from subak.live.node.facts import (
     CONFIGURATION,
     MACHINE,
@@ -59,7 +60,7 @@ from subak.live.node.facts import (
     read_configuration,
     read_shape,
 )
-from subak.live.node.frames import Answer, Ask, Frame, FrameError, Join, Joined, Retract
+from subak.live.node.frames import Answer, Ask, Batch, Claim, Frame, FrameError, Join, Joined, Retract, messages_of
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode
 from subak.live.node.removal import (
@@ -109,6 +110,7 @@ class LocalNode(MasterNode):
         self.questions: dict[int, tuple[Peer, int, int]] = {}  # own number: who asked, the number there, the machine
         self.asked = 0
         self.free = [place for place in layout.machines_of(number) if place not in disk.get("machine", {})][::-1]
+        self.claims = Known(self, disk.get("claim", {}))
         self._begin(disk)
 
     def _build(self) -> None:
@@ -251,17 +253,31 @@ class LocalNode(MasterNode):
 
     def end_attempts(self, number: int, task: int = NOBODY) -> int:
         """End what runs on a machine, which is drained, or one task there; it waits again; return how many attempts."""
-        self.out.size[POSTED] = 0
         reason = DRAINED if task == NOBODY else PREEMPTED_BY_OPERATOR
-        ended, row = 0, int(self.local.rows.first[number])
+        rows, row = [], int(self.local.rows.first[number])
         while row != NOBODY:
             each = self.local.rows.row[row]
-            if each["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING) and task in (NOBODY, int(each["task"])):
-                kill(self.local, row, reason, self.now, self.out)
-                ended += 1
+            if task in (NOBODY, int(each["task"])):
+                rows.append(row)
             row = int(each["next"])
-        self.hand_on()
-        return ended
+        return self._end(rows, reason)
+
+    def end_fenced(self) -> None:
+        """End what global masters have begun from stores from which others have taken over."""
+        for owner in self.claims.fenced:
+            if self.local.scalar[ACTIVE]:
+                self._end(self.claims.left(owner), PREEMPTED_BY_OPERATOR)
+
+    def _end(self, rows: Iterable[int], reason: int) -> int:
+        """End attempts that run, or begin; return how many those are."""
+        states = self.local.rows.row["state"]
+        running = [row for row in rows if states[row] in (ATTEMPT_STARTING, ATTEMPT_RUNNING)]
+        if running:
+            self.out.size[POSTED] = 0
+            for row in running:
+                kill(self.local, row, reason, self.now, self.out)
+            self.hand_on()
+        return len(running)
 
     # -- what arrives --------------------------------------------------------------------------------------------------
 
@@ -282,7 +298,9 @@ class LocalNode(MasterNode):
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
-        if isinstance(frame, Join) and peer[0] == WORKER:
+        if isinstance(frame, Claim) and peer[0] == GLOBAL_MASTER:
+            self.claims.take(peer, frame)
+        elif isinstance(frame, Join) and peer[0] == WORKER:
             self._join(peer, frame)
         elif isinstance(frame, Retract) and peer[0] == GLOBAL_MASTER:
             self.retract(frame.names)
@@ -294,9 +312,21 @@ class LocalNode(MasterNode):
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
 
+    def hears(self, peer: Peer, frame: Frame) -> bool:
+        """Whether a frame is taken in: of a global master only while it speaks from the store in use."""
+        return peer[0] != GLOBAL_MASTER or isinstance(frame, Claim) or self.claims.hears(peer)
+
+    def taken(self, peer: Peer, batch: Batch) -> Iterable[tuple[int, bytes]]:
+        """Return the messages of a frame."""
+        messages = super().taken(peer, batch)
+        if peer[0] == GLOBAL_MASTER:
+            self.claims.see(peer[1], messages_of(batch)["attempt"])
+        return messages
+
     def served(self, count: int) -> int:
         """Drop, now and then, what was said of jobs on former connections."""
         if not PERIODIC.isdisjoint(self.inbox["kind"][:count].tolist()):
+            self.end_fenced()
             self.retract_unneeded(GLOBAL_MASTER, self._jobs_held)
         return 0
 

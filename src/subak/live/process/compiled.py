@@ -37,7 +37,7 @@ def main() -> None:
     if given.lifeline != lifeline.NO_FILE:
         lifeline.end_with(lifeline.take(given.lifeline))
     if given.role == "global-master":
-        services_of(GlobalNode(0, SMALL, Timing(), QueuesFact(1, (QueueSetup("all", 0),)), {}, "g0"))
+        services_of(GlobalNode(0, SMALL, Timing(), QueuesFact(1, (QueueSetup("all", 0),)), {}, "g0", "compiled"))
     else:
         services_of(LocalNode(0, SMALL, Timing(), {}))
 

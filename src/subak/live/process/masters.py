@@ -4,6 +4,7 @@ Handlers are compiled functions where they were compiled before; else plain Pyth
 compiled them, which takes a minute, and is said. The tables are the same, so a process changes over between two calls.
 """
 import asyncio
+import secrets
 import subprocess
 import sys
 import time
@@ -115,7 +116,8 @@ class GlobalMasterProcess(Master):
 
         layout = self.file.layout()
         entry = self.file.global_master[self.number]
-        node = GlobalNode(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name)
+        node = GlobalNode(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name,
+                          secrets.token_hex(8))
         self.driver = driver = Driver(node, self.store, self.say)
         driver.before.append(lambda _: setattr(node, "clock", time.time()))
         service = NodeService(driver, self.store, self.file)

@@ -14,13 +14,14 @@ from subak.live.store.folder import lock_of
 
 FIRST_TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine", "configuration")
 MORE_TABLES = ("cancel", "head")  # of version 2
-TABLES = (*FIRST_TABLES, *MORE_TABLES, "history")
+TABLES = (*FIRST_TABLES, *MORE_TABLES, "history", "claim")
 NUMBERED = tuple(table for table in TABLES if table != "client")  # whose keys are numbers
 MIGRATIONS = (  # from each version to the next
     tuple(f"CREATE TABLE {table} (key {'TEXT' if table == 'client' else 'INTEGER'} PRIMARY KEY, body BLOB NOT NULL)"
           + (" WITHOUT ROWID" if table == "client" else "") for table in FIRST_TABLES),
     tuple(f"CREATE TABLE {table} (key INTEGER PRIMARY KEY, body BLOB NOT NULL)" for table in MORE_TABLES),
     ("CREATE TABLE history (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",),
+    ("CREATE TABLE claim (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",),
 )
 UPSERT = "INSERT INTO {} (key, body) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
 

@@ -20,6 +20,7 @@ NEVER = math.inf
 ROOMS = Rooms(tasks=128, machines=64, shapes=32, constraint_sets=8, configurations=8, queues=8, attempts_each=24)
 ORDERS = ("round-robin", "round-robin", "drf", "hdrf")
 KINDS = ("kill", "kill", "kill", "trap", "trap", "off", "warden", "cut", "part", "full", "slow")
+STORES, STORES_SHARE = ("lost", "older"), 0.2  # what may become of the store of a global master, in so many cases
 ASKS = ("cancel", "cancel", "preempt", "cordon", "drain", "logs")
 LEASES_OF_FAULTS = 3.0  # for how long things go wrong
 JOBS_MAX, FAULTS_MAX = 6, 9
@@ -114,6 +115,7 @@ def random_case(seed: int) -> Case:
                    for path in ("a", "b", "c", "d/e")[: random.integers(1, 5)])
     over_at = LEASES_OF_FAULTS * lease
     faults = _faults(random, layout, machines, over_at) if random.random() < 0.9 else ()
+    faults = tuple(sorted((*faults, *_stores(seed, layout, faults, over_at)), key=lambda fault: fault.at))
     loss, doubling = (float(random.choice([0.0, 0.0, 0.005, 0.03])) if faults else 0.0 for _ in range(2))
     case = Case(seed, layout, timing, machines, queues, str(random.choice(ORDERS)), (), (), (), faults, loss, doubling,
                 float(random.choice([0.0, 0.01, 0.05])), over_at)
@@ -237,6 +239,17 @@ def _faults(
         seconds = float(random.choice([0.0, 0.05, 0.5, 0.4 * until, 0.7 * until]))
         faults.append(Fault(_time(random, until), kind, tuple(chosen), seconds, bool(random.random() < 0.5)))
     return tuple(sorted(faults, key=lambda fault: fault.at))
+
+
+def _stores(seed: int, layout: Layout, faults: tuple[Fault, ...], until: float) -> tuple[Fault, ...]:
+    """Return what becomes of the store of a global master that comes back, in some cases; drawn by itself."""
+    random = np.random.default_rng([seed, 79])
+    dead = {name for fault in faults if fault.seconds == NEVER for name in fault.names}
+    name = f"g{int(random.integers(layout.global_masters))}"
+    if not faults or name in dead or random.random() >= STORES_SHARE:
+        return ()
+    kind, seconds = str(random.choice(STORES)), float(random.uniform(0.2, 0.3 * until))
+    return (Fault(_time(random, 0.6 * until), kind, (name,), seconds),)
 
 
 def _dead(random: np.random.Generator, layout: Layout, machines: tuple[MachineCase, ...]) -> list[str]:

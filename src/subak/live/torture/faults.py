@@ -3,7 +3,8 @@ from typing import TYPE_CHECKING
 
 from subak.federation.messages import NOBODY
 from subak.live.node.worker.worker_node import WorkerNode
-from subak.live.torture.case import NEVER, Fault
+from subak.live.torture import stores
+from subak.live.torture.case import NEVER, STORES, Fault
 from subak.live.torture.process import Process
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def _begin(world: "World", fault: Fault) -> None:
         world.after(fault.seconds, lambda: world.network.part(names, -1))
         return
     process = world.process(fault.names[0])
-    if fault.kind == "full":
+    if fault.kind in STORES:
+        stores.begin(world, process, fault)
+    elif fault.kind == "full":
         process.full += 1
         world.after(fault.seconds, lambda: _free(process))
     elif fault.kind == "slow":

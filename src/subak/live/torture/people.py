@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from subak.errors import InputError
 from subak.federation.messages import LOCAL_MASTER, NOBODY
 from subak.live.node.frames import Ask
-from subak.live.node.global_master.global_node import GlobalNode
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact, changed
+from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
+from subak.live.node.global_master.queues import QueuesFact, changed
 from subak.live.node.local_node import LocalNode
 from subak.live.torture.case import JobCase, QueueChange, Wish
 from subak.live.torture.process import Process
@@ -30,7 +30,8 @@ class People:
         self.told: dict[str, tuple[str, int]] = {}  # by client: at which master, and the job's number
         self.refused: dict[str, str] = {}  # by client: why
         self.asked = 0
-        world.acknowledged, world.started = self._acknowledge, self._look_for_jobs
+        self.given: dict[tuple[str, int], str] = {}  # by global master and number of a job: its client
+        world.acknowledged, world.started, world.replaced = self._acknowledge, self._look_for_jobs, self._forget_lost
         for job in self.case.jobs:
             world.at(job.at, lambda job=job: self._submit(job))  # type: ignore[misc]
         for wish in self.case.wishes:
@@ -41,11 +42,8 @@ class People:
     # -- jobs ----------------------------------------------------------------------------------------------------------
 
     def master_of(self, job: JobCase) -> Process | None:
-        """Return the global master of a job's queue, which keeps it for good."""
-        every: tuple[QueueSetup, ...] = self.case.queues + tuple(
-            queue for change in self.case.changes for queue in change.queues)
-        owner = next(queue.owner for queue in every if queue.path == job.spec.queue)
-        return self.world.masters[owner]
+        """Return the global master of a job's queue."""
+        return self.world.masters[self.world.owner_of(job)]
 
     def _submit(self, job: JobCase) -> None:
         """Submit a job, and again until it is acknowledged."""
@@ -60,6 +58,9 @@ class People:
             process.node.now = max(process.node.now, self.world.now)
             try:
                 process.node.submit(job.spec, job.client, 1e9 + self.world.now)
+            except NoNumbersError:
+                self.world.happened["no number for a job yet"] += 1
+                return
             except InputError as error:
                 if "queue" not in str(error):
                     raise BrokenError(f"{job.client} is refused: {error}") from None
@@ -70,6 +71,10 @@ class People:
         node = process.node
         assert isinstance(node, GlobalNode)
         clients = [client for client, kept in node.kept.items() if kept == number]
+        for client in clients:
+            if self.given.setdefault((process.name, number), client) != client:
+                raise BrokenError(f"{process.name} gives {client} number {number}, which is a job of "
+                                  f"{self.given[process.name, number]}")
         if self.world.now < self.case.over_at and self.case.faults and self.world.random.random() < UNHEARD:
             self.world.happened["acknowledgement lost"] += 1
             return
@@ -87,6 +92,15 @@ class People:
         for client, (name, number) in self.told.items():
             if name == process.name and number not in there:
                 raise BrokenError(f"{name}: job {number} of {client} is neither open nor has it ended")
+
+    def _forget_lost(self, process: Process) -> None:
+        """Rely no more on jobs that the store of a global master does not have."""
+        there = {*process.disk.get("job", {}), *process.disk.get("ended", {})}
+        for client, (name, number) in list(self.told.items()):
+            if name == process.name and number not in there:
+                del self.told[client]
+                self.refused[client] = "lost with a store"
+                self.world.happened["job lost with a store"] += 1
 
     # -- wishes --------------------------------------------------------------------------------------------------------
 

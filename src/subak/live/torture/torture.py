@@ -22,7 +22,8 @@ REQUIRED = (  # what must have happened in many cases
     "a machine is declared lost", "an attempt ended: halted", "an attempt ended: lease lost",
     "an attempt ended: ran too long", "begun again after a good end that nobody heard of", "cancelled", "cut",
     "cut for a frame", "frame doubled", "frame lost", "full", "kill", "killed at a write: durable",
-    "killed at a write: unsynced", "off", "part", "queues changed", "slow", "warden", "written to a full disk",
+    "killed at a write: unsynced", "off", "part", "queues changed", "slow", "store adopted", "warden",
+    "written to a full disk",
 )
 
 

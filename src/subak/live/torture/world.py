@@ -15,12 +15,14 @@ import numpy as np
 
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.node.base import Cut, Node, Ready
+from subak.live.node.claims import StoreRefused
 from subak.live.node.global_master.global_node import Acknowledged, GlobalNode
 from subak.live.node.global_master.queues import QueuesFact
 from subak.live.node.layout import Peer
 from subak.live.node.local_node import LocalNode
 from subak.live.node.worker.worker_node import WorkerNode
-from subak.live.torture.case import Case
+from subak.live.torture import stores
+from subak.live.torture.case import Case, JobCase
 from subak.live.torture.machines import Machines
 from subak.live.torture.network import Network
 from subak.live.torture.process import Connection, Process, write
@@ -62,11 +64,13 @@ class World:
         self.locals = [self._master(f"l{number}", LOCAL_MASTER, number) for number in range(self.layout.local_masters)]
         self.acknowledged: Callable[[Process, int], None] = lambda process, job: None
         self.started: Callable[[Process], None] = lambda process: None
+        self.replaced: Callable[[Process], None] = lambda process: None  # the store of a process is another
 
     def _master(self, name: str, role: int, number: int) -> Process:
         def make(process: Process) -> Node:
             if role == GLOBAL_MASTER:
-                return GlobalNode(number, self.layout, self.timing, self.queues, process.disk, name)
+                return GlobalNode(number, self.layout, self.timing, self.queues, process.disk, name,
+                                  f"{name} life {process.life}")
             return LocalNode(number, self.layout, self.timing, process.disk)
 
         return Process(name, make, (role, number))
@@ -79,6 +83,11 @@ class World:
     def process(self, name: str) -> Process:
         """Return a process by its name."""
         return next(process for process in self.processes if process.name == name)
+
+    def owner_of(self, job: JobCase) -> int:
+        """Return the global master of a job's queue, which keeps it for good."""
+        every = self.case.queues + tuple(queue for change in self.case.changes for queue in change.queues)
+        return next(queue.owner for queue in every if queue.path == job.spec.queue)
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
@@ -219,6 +228,8 @@ class World:
             self.happened["cut for a frame"] += 1
             if effect.peer in on:
                 self.network.cut(on[effect.peer])
+        elif isinstance(effect, StoreRefused):
+            stores.refused(self, process, effect.words)
         elif process.machine is not None:
             self.machines.carry_out(process.machine, effect)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import json, msgpack, structs
 
-from subak.errors import InputError
+from subak.errors import InputError, RunError
 from subak.federation.megha.admission import Admission
 from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.catalog import Catalog, empty_fleet
@@ -44,6 +44,7 @@ from subak.federation.messages import (
     GLOBAL_MASTER,
     LOCAL_MASTER,
     NOBODY,
+    PLACE,
     POSTED,
     RESTART,
     SUBMITTER,
@@ -51,6 +52,7 @@ from subak.federation.messages import (
 from subak.live.jobfile.spec import Constraint as AskedConstraint
 from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Drop, Put, Serve, within
+from subak.live.node.claims import INCARNATION_KEY, LATEST_JOB_KEY, WRITTEN_FOR_KEY, Claims
 from subak.live.node.facts import (
     CONFIGURATION,
     JOB,
@@ -64,7 +66,7 @@ from subak.live.node.facts import (
     read_machine,
     read_shape,
 )
-from subak.live.node.frames import Answer, Ask, Frame, FrameError
+from subak.live.node.frames import Answer, Ask, Claimed, Frame, FrameError
 from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of, read_head
 from subak.live.node.global_master.queues import QueuesFact, read_queues
 from subak.live.node.global_master.restore import restore_jobs
@@ -81,8 +83,6 @@ ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
 LASTING = ("cordon", "uncordon", "drain")  # questions that change what both local masters of a cluster keep
 UNANSWERED = 0  # number of a question whose answer nobody waits for
 GANG_MAX = 4096  # tasks that start together
-# numbers on disk: of incarnations and of jobs, which are used once; and for whom numbers of jobs were given
-INCARNATION_KEY, LATEST_JOB_KEY, WRITTEN_FOR_KEY = range(3)
 Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
 
 
@@ -105,6 +105,10 @@ class Ended(NamedTuple):
     rows: np.ndarray
 
 
+class NoNumbersError(RunError):
+    """No local master has said yet that further jobs may be given numbers."""
+
+
 class Changed(NamedTuple):
     """An effect: something of these jobs is no longer as it was."""
 
@@ -114,8 +118,10 @@ class Changed(NamedTuple):
 class GlobalNode(MasterNode):
     """See the head of the file."""
 
-    def __init__(self, number: int, layout: Layout, timing: Timing, queues: QueuesFact, disk: Disk, name: str) -> None:
-        """*queues*: those of the federation's file, where the disk knows none of a later version."""
+    def __init__(
+        self, number: int, layout: Layout, timing: Timing, queues: QueuesFact, disk: Disk, name: str, life: str
+    ) -> None:
+        """*queues*: those of the federation's file, where the disk has no later ones; *life*: see `Claims`."""
         spare = max(most_posted(role, layout.sizes(GANG_MAX)) for role in (SUBMITTER, GLOBAL_MASTER))
         super().__init__(GLOBAL_MASTER, number, layout, timing, spare)
         self.name, self.disk = name, disk
@@ -129,13 +135,14 @@ class GlobalNode(MasterNode):
         self.ended = deque(sorted(int(number) for number in disk.get("ended", {})))  # jobs that are kept
         self.heads = {int(number): read_head(body) for number, body in disk.get("head", {}).items()}
         self.touched: set[int] = set()  # tasks
+        self.held_back: list[bytes] = []  # messages by which tasks are placed
         self.walks = Walks()
         self.brought: list[tuple[int, int, int, np.ndarray]] = []  # entries since: of whom, epoch, from which on
         self.applied = [(-1, 0)] * layout.clusters  # epoch, and how much of its ledger
         before = disk.get("queues", {}).get(0)
         self.queues = queues
         self._take_queues(read_queues(before) if before is not None else queues)
-        self._begin()
+        self._begin(life)
 
     def _build(self) -> None:
         """Make the tables: empty, with room."""
@@ -178,7 +185,7 @@ class GlobalNode(MasterNode):
             GlobalMasterTables([self.master] * count, [self.tasks] * count, self.ledgers, self.topology, self.rules,
                                self.inbox, self.out))
 
-    def _begin(self) -> None:
+    def _begin(self, life: str) -> None:
         """Begin a new incarnation with what is on disk."""
         numbers = self.disk.get("incarnation", {})
         written_for = WrittenFor(self.number, self.layout.global_masters, self.layout.places)
@@ -192,15 +199,26 @@ class GlobalNode(MasterNode):
         self._learn_shapes()
         self.admission.latest = max([self.admission.latest, *self.ended])  # no number is given twice
         restore_jobs(self)
+        self.claims = Claims(self, life)
         self.writes.append(Put("incarnation", [INCARNATION_KEY], [(incarnation + 1).to_bytes(8, "big")]))
         self.tell(RESTART)
 
     def _learn_shapes(self) -> None:
         for number, body in sorted(self.disk.get("shape", {}).items()):
-            shape = read_shape(body)
-            constraints = tuple(Constraint(*each) for each in shape.constraints)
-            self.catalog.shapes.of[shape.request, tuple(sorted(set(constraints)))] = int(number)
-            self.learn(Fact(SHAPE, int(number), body))
+            self._know_shape(Fact(SHAPE, int(number), body))
+
+    def _know_shape(self, fact: Fact) -> None:
+        """Note a shape to which this global master has given its number."""
+        shape = read_shape(fact.body)
+        constraints = tuple(Constraint(*each) for each in shape.constraints)
+        self.catalog.shapes.of[shape.request, tuple(sorted(set(constraints)))] = fact.number
+        self.learn(fact)
+
+    def learn_shape(self, fact: Fact) -> None:
+        """Note a shape that a former store of this global master has given its number, and write it down."""
+        if (SHAPE, fact.number) not in self.facts.known:
+            self._know_shape(fact)
+            self.writes.append(Put("shape", [fact.number], [fact.body]))
 
     # -- what people ask for -------------------------------------------------------------------------------------------
 
@@ -209,8 +227,9 @@ class GlobalNode(MasterNode):
         return f"{self.name}-{number // self.layout.global_masters}"
 
     def submit(self, spec: JobSpec, client: str, clock: float) -> int:
-        """Admit a job, and return its number; `Acknowledged` follows when it is on disk. Raises InputError.
+        """Admit a job, and return its number; `Acknowledged` follows when it is on disk.
 
+        Raises InputError for a job that cannot be taken, NoNumbersError while none can be.
         *clock*: Unix time. A job of the same *client* name is returned in its place.
         """
         if client and client in self.kept:
@@ -219,6 +238,8 @@ class GlobalNode(MasterNode):
         queue = self.queues.number(spec.queue)
         if self.queues.queues[queue].owner != self.number:
             raise InputError(f"queue: {spec.queue!r} is another global master's")
+        if not self.claims.left:
+            raise NoNumbersError(self.claims.problem or "no local master has confirmed that this is the store in use")
         for number, stage in enumerate(spec.stages):
             if stage.gang and stage.tasks > GANG_MAX:
                 raise InputError(f"stages[{number}].tasks: a gang may have {GANG_MAX:,} at most, not {stage.tasks:,}")
@@ -229,6 +250,7 @@ class GlobalNode(MasterNode):
         self.open_job(job)
         self.writes.append(self.book.write_of(job))
         self.writes.append(Put("incarnation", [LATEST_JOB_KEY], [job.number.to_bytes(8, "big")]))
+        self.claims.reserve()
         if client:
             self.kept[client], self.client_of[job.number] = job.number, client
             self.writes.append(Put("client", [client], [job.number.to_bytes(8, "big")]))
@@ -332,7 +354,9 @@ class GlobalNode(MasterNode):
     # -- what arrives --------------------------------------------------------------------------------------------------
 
     def on_connected(self, peer: Peer) -> None:
-        """Say which queues there are, so that those who connect to a local master hear of them."""
+        """Say from which store this is, and which queues there are, so that others hear of them by a local master."""
+        if peer[0] == LOCAL_MASTER:
+            self.frame_to(peer, self.claims.to(peer[1]))
         self.say(peer, [(QUEUES, 0)])
         if peer[0] == LOCAL_MASTER:
             tell_removed(self, peer[1])
@@ -351,9 +375,17 @@ class GlobalNode(MasterNode):
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
-        if not isinstance(frame, Answer) or peer[0] != LOCAL_MASTER:
+        if isinstance(frame, Answer) and peer[0] == LOCAL_MASTER:
+            self.effects.append(Answered(frame))
+        elif isinstance(frame, Claimed) and peer[0] == LOCAL_MASTER:
+            self.claims.answered(peer, frame)
+        else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a global master")
-        self.effects.append(Answered(frame))
+
+    def speakers(self) -> set[int]:
+        """Return the local masters that speak for their clusters, as far as is known."""
+        epochs = self.master.cluster["epoch"].tolist()
+        return {speaker(self.topology, cluster, epoch) for cluster, epoch in enumerate(epochs)}
 
     def ask(self, ask: Ask) -> bool:
         """Ask the local master that speaks for a machine's cluster; return whether it is connected.
@@ -399,7 +431,13 @@ class GlobalNode(MasterNode):
     def served(self, count: int) -> int:
         """Note which tasks messages were about, and take turns."""
         self.touched.update(self.inbox["task"][:count].tolist())
-        return self.take_turns(GLOBAL_MASTER)
+        return 0 if self.claims.is_behind else self.take_turns(GLOBAL_MASTER)
+
+    def _owe(self, kind: int, message: bytes, delay: float) -> None:
+        if kind == PLACE and self.claims.is_behind:
+            self.held_back.append(message)
+        else:
+            super()._owe(kind, message, delay)
 
     def hand_on(self) -> None:
         """Note which tasks messages are about that are to be sent."""
@@ -471,6 +509,10 @@ class GlobalNode(MasterNode):
             job.version += 1
             if job.is_over:
                 self._close(job)
+        self.claims.note_requests()
+        if self.claims.has_caught_up():
+            self.pending.extend((GLOBAL_MASTER, PLACE, message) for message in self.held_back)
+            self.held_back.clear()
         if changed:
             self.effects.append(Changed(tuple(sorted(changed))))
         self.effects += [Acknowledged(job) for job in self.asked]
