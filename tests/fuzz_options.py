@@ -26,6 +26,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
     "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
+    "store adopt": ("t.toml",),
     "reproduce google-like": ("--out", "R"), "reproduce all": ("--quick", "--out", "R"),
     "reproduce megha": ("--quick", "--out", "R"),
     "reproduce mch": ("--quick", "--out", "R"), "reproduce lotes": ("--quick", "--out", "R"),
@@ -140,7 +141,7 @@ SPECIAL["up"] = {
     "capacity": ("", "cpu", "cpu=x", "=1"), "order": ("x", ""), "preemption": ("x", ""), "port": ("0", "65001"),
 }
 SPECIAL["down"] = {"folder": ("absent", "W", "x.tr", "n" * 300)}
-SPECIAL.update({word: {"file": ("absent", "W", "", "n" * 300)} for word in ("global-master", "local-master", "worker")})
+SPECIAL.update({word: {"file": ("absent", "W", "", "n" * 300)} for word in ("global-master", "local-master", "worker", "store adopt")})
 SPECIAL["apply"]["file"] = SPECIAL["submit"]["files"] = ("absent", "W", "", "n" * 300)
 SPECIAL["list"] |= {"queue": _WORDS, "name": _WORDS, "limit": ("0", "-1", "2147483648")}
 SPECIAL["machines"]["cluster"] = SPECIAL["submit"]["key"] = _WORDS

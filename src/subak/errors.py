@@ -20,6 +20,12 @@ class RunError(SubakError):
     """A run could not be finished or written: the disk is full, a worker process died."""
 
 
+class StoreUnfitError(SubakError):
+    """The store of a master may not be used as it is: somebody has to look at it, and no supervisor can help."""
+
+    exit_code = exit_codes.STORE_UNFIT
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's text, for use inside a one-line message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,7 +1,7 @@
 """Exit codes of all commands, in one table; docs/live.md and the reference show it."""
 import signal
 
-EXIT_DONE, OTHERWISE, MISTAKE, NOTHING_THERE, NOT_NOW, EXIT_REFUSED, WRONG_TOKEN = range(7)
+EXIT_DONE, OTHERWISE, MISTAKE, NOTHING_THERE, NOT_NOW, EXIT_REFUSED, WRONG_TOKEN, STORE_UNFIT = range(8)
 TIMED_OUT, NOT_RUN = 124, 125  # of `subak run`, as other runners of commands have them
 INTERRUPTED, UNREAD, EXIT_ENDED = 130, 141, 143  # as shells count Ctrl-C, SIGPIPE and SIGTERM
 SIGNALLED = 128  # and the number of the signal
@@ -16,6 +16,7 @@ MEANINGS = {
     NOT_NOW: "no master can be reached, or it cannot be done now, such as when a disk is full: try again",
     EXIT_REFUSED: "refused as things stand, such as preempting a task that does not run",
     WRONG_TOKEN: "the token is not that of the live federation",
+    STORE_UNFIT: "the store of a master is not the one in use: to try again is no use, see docs/stores.md",
     TIMED_OUT: "only `subak run`: the command ran longer than `--time-limit`",
     NOT_RUN: "only `subak run`: the command could not be run, or was lost",
     INTERRUPTED: "interrupted by Ctrl-C, and nothing half-written is left; of `subak run`: the job was cancelled",

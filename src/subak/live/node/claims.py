@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 (INCARNATION_KEY, LATEST_JOB_KEY, WRITTEN_FOR_KEY, IDENTITY_KEY, RESERVED_KEY, ATTEMPTS_KEY, SUPERSEDES_KEY,
  REFUSED_KEY, BEHIND_KEY) = range(9)
 RESERVE_FIRST, RESERVE_MOST = 64, 4096  # numbers of jobs: twice as many each time
+HOLD_S = 1.0  # that every cluster has to say what it knows, before anything is placed
 JOBS_TOLD = 100  # that a refusal names at most
 MAY_RUN = (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING)
 Numbers = Mapping[Any, bytes]  # the table of these on disk
@@ -46,6 +47,10 @@ class StoreRefused(NamedTuple):
 
     local: int
     words: str
+
+
+class TookOver(NamedTuple):
+    """An effect: a store that takes over from another has heard all clusters."""
 
 
 class Refusal(Struct, frozen=True, array_like=True):
@@ -78,17 +83,26 @@ class Claims:
         reserved = began + RESERVE_FIRST
         self.claim = Claim(identity, incarnation, life, latest, began, reserved, 0, supersedes, fence, self.is_behind)
         self.heard: set[int] = set()  # local masters that have answered this claim
+        self.unheard = set(range(node.layout.clusters))  # clusters that have answered none
+        self.until = 0.0  # when those are waited for no longer
         # one that says nothing of attempts, or has taken over, is ahead of all that its former incarnations requested
         before = numbers.get(ATTEMPTS_KEY)
         self.attempts = [incarnation << INCARNATION_BITS] * node.layout.clusters if before is None else msgpack.decode(
             before, type=list[int])
         self.requested = [0] * node.layout.clusters  # of this incarnation, by cluster, that are written
+        refused = numbers.get(REFUSED_KEY)
+        self.refusal = msgpack.decode(refused, type=Refusal) if refused is not None else None
         self.granted = began
         node.admission.latest = began * self.masters + node.number
-        node.writes += [Put("incarnation", [IDENTITY_KEY], [identity.encode()]), self._write_reserved()]
+        node.writes += [Put("incarnation", [IDENTITY_KEY], [identity.encode()]), self._write_reserved(),
+                        self._write_attempts()]
 
     def _write_reserved(self) -> Write:
         return Put("incarnation", [RESERVED_KEY], [self.claim.reserved.to_bytes(8, "big")])
+
+    def _write_attempts(self) -> Write:
+        first = self.claim.incarnation << INCARNATION_BITS
+        return Put("incarnation", [ATTEMPTS_KEY], [msgpack.encode([first + each for each in self.requested])])
 
     def to(self, local: int) -> Claim:
         """Return the claim as a local master is told it."""
@@ -98,26 +112,28 @@ class Claims:
         """Write down which attempts were requested last, before they are."""
         now = self.node.master.cluster["numbers"].tolist()
         if now != self.requested:
-            self.requested, first = now, self.claim.incarnation << INCARNATION_BITS
-            attempts = msgpack.encode([first + each for each in now])
-            self.node.writes.append(Put("incarnation", [ATTEMPTS_KEY], [attempts]))
+            self.requested = now
+            self.node.writes.append(self._write_attempts())
 
-    def has_caught_up(self) -> bool:
-        """Whether a store that took over has now heard all clusters; it is written down.
+    def holds(self, now: float) -> bool:
+        """Whether nothing may be placed: it may run already, as other local masters know, or have yet to say."""
+        self.until = self.until or now + HOLD_S
+        return self.is_behind or bool(self.problem) or (bool(self.unheard) and now < self.until)
+
+    def catch_up(self) -> None:
+        """Note when a store that took over has heard all clusters.
 
         They are asked twice: what was begun before is over when all have told their state; then no more is learnt there
         of shapes that the former store has numbered.
         """
         if not self.is_behind or not self.node.master.cluster["known"].all():
-            return False
+            return
         if self.claim.behind:
             self._claim(structs.replace(self.claim, behind=False))
-            return False
-        if not self.heard.issuperset(self.node.speakers()):
-            return False
-        self.is_behind = False
-        self.node.writes.append(Drop("incarnation", [BEHIND_KEY]))
-        return True
+        elif self.heard.issuperset(self.node.speakers()):
+            self.is_behind = False
+            self.node.writes.append(Drop("incarnation", [BEHIND_KEY]))
+            self.node.effects.append(TookOver())
 
     def _claim(self, claim: Claim) -> None:
         """Claim something else from now on."""
@@ -141,6 +157,7 @@ class Claims:
 
     def answered(self, peer: Peer, answer: Claimed) -> None:
         """Take in what a local master says; one that refuses the store ends this life."""
+        self.unheard.discard(peer[1] % len(self.attempts))
         if answer.known is None:
             self.granted = max(self.granted, min(answer.reserved, self.claim.reserved))
             if answer.behind == self.claim.behind:
@@ -150,9 +167,8 @@ class Claims:
             return
         words = _words(self.node, answer)
         self.problem = self.problem or f"a local master {words}"
-        before = self.node.disk.get("incarnation", {}).get(REFUSED_KEY)
-        refusal = _together(msgpack.decode(before, type=Refusal) if before is not None else None, peer[1], answer)
-        self.node.writes.append(Put("incarnation", [REFUSED_KEY], [msgpack.encode(refusal)]))
+        self.refusal = _together(self.refusal, peer[1], answer)
+        self.node.writes.append(Put("incarnation", [REFUSED_KEY], [msgpack.encode(self.refusal)]))
         self.node.effects.append(StoreRefused(peer[1], words))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from subak import exit_codes
 from subak.collection import end_without_collection, without_collection
-from subak.errors import InputError, SubakError
+from subak.errors import InputError, StoreUnfitError, SubakError
 from subak.live.config import GlobalMasterFile, LocalMasterFile, WorkerFile, read
 from subak.live.process import lifeline
 from subak.output.plain import plain
@@ -81,7 +81,7 @@ def main() -> int:
         serve(given.role, given.file, given.lifeline)
     except SubakError as error:
         sys.stderr.write(f"subak {given.role}: {plain(str(error))}\n")
-        return exit_codes.MISTAKE if isinstance(error, InputError) else exit_codes.OTHERWISE
+        return error.exit_code if isinstance(error, InputError | StoreUnfitError) else exit_codes.OTHERWISE
     return 0
 
 

@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from subak.errors import InputError
+from subak.errors import InputError, StoreUnfitError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
+from subak.live.node.claims import StoreRefused, TookOver
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
 from subak.live.process.driver import Driver
@@ -23,6 +25,10 @@ from subak.live.service.planning import check_order, first_queues
 from subak.live.store.sqlite import SqliteStore
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
 
+if TYPE_CHECKING:
+    from subak.live.service.service import NodeService
+
+OTHERS_S = 0.5  # that other local masters have to say what they know, when one has refused a store
 COMPILE = [sys.executable, "-m", "subak.live.process.compiled"]
 
 
@@ -107,9 +113,13 @@ class GlobalMasterProcess(Master):
         self.people = self.token(PEOPLE, file.people_token_file)
         self.join = self.token(JOIN, file.join_token_file)
         self.handlers = file.handlers
+        self.refused = ""  # why the store may not be used
 
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
-        """Serve until `stop`; *ready* is told the address as soon as people are answered."""
+        """Serve until `stop`; *ready* is told the address as soon as people are answered.
+
+        Raises StoreUnfitError when a local master knows that the store is not the one in use.
+        """
         from subak.live.api.server import HttpServer, ServerSettings  # noqa: PLC0415  (local masters do without)
         from subak.live.service.keeping import Keeper  # noqa: PLC0415
         from subak.live.service.service import NodeService  # noqa: PLC0415
@@ -121,7 +131,7 @@ class GlobalMasterProcess(Master):
         self.driver = driver = Driver(node, self.store, self.say)
         driver.before.append(lambda _: setattr(node, "clock", time.time()))
         service = NodeService(driver, self.store, self.file)
-        driver.on_effect = service.on_effect
+        driver.on_effect = lambda effect: self._take(effect, service)
         links = Links((GLOBAL_MASTER, self.number), self.join, self.file.name, driver)
         host, port = split_address("http", entry.http)
         server = HttpServer(service, self.people, ServerSettings(host=host, port=port))
@@ -129,6 +139,8 @@ class GlobalMasterProcess(Master):
         for number, local in enumerate(self.file.local_addresses()):
             links.dial(*split_address("address", local), number)
         self.compile_beside(node, "global-master", self.handlers)
+        if node.claims.is_behind:
+            self.say("the store is taking over: no jobs are taken until all that was begun before has ended everywhere")
         ready(address)
         keeper = Keeper(self.file.history, self.store, lambda: node.ended, service.forget, self.say)
         keeping = asyncio.create_task(keeper.run())
@@ -136,6 +148,21 @@ class GlobalMasterProcess(Master):
         keeping.cancel()
         await links.close()
         await server.stop()
+        if self.refused:
+            raise StoreUnfitError(self.refused)
+
+    def _take(self, effect: Any, service: "NodeService") -> None:
+        """Take in what the node has done; a store that is not the one in use ends the process."""
+        if isinstance(effect, StoreRefused):
+            cluster, is_standby = effect.local % len(self.file.cluster), effect.local >= len(self.file.cluster)
+            standby = "the standby of " if is_standby else ""
+            if not self.refused:
+                asyncio.get_running_loop().call_later(OTHERS_S, self.stop)
+            self.refused = f"{standby}local master {self.file.cluster[cluster].name} {effect.words}"
+        elif isinstance(effect, TookOver):
+            self.say("the store has taken over: jobs are taken, and tasks placed")
+        else:
+            service.on_effect(effect)
 
 
 class LocalMasterProcess(Master):

@@ -39,7 +39,7 @@ from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Node
 from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import LOGS, TAIL, Answer, Ask
-from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode
+from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode, NoNumbersError
 from subak.live.node.global_master.rows import read_ended
 from subak.live.node.removal import REMOVE, settle_removal
 from subak.live.service.changing import heard_by_both, refusals, removed_view
@@ -52,6 +52,7 @@ from subak.live.store.sqlite import SqliteStore, StoreError
 
 ASK_S = 10.0  # that a machine has to answer
 SUBMIT_S = 30.0  # that the disk has to take a job
+NUMBER_S, NUMBER_POLL_S = 2.0, 0.01  # that a job waits for a number, and looks again
 POLL_S = 0.1  # between two looks at what an attempt has written
 ENDED_KEPT = 256  # jobs that have ended, as they were read last
 ENDED_TASKS_KEPT = 1_000_000  # that they have together at most, but for the last
@@ -204,7 +205,7 @@ class NodeService:
         if before is None:
             self._owns(spec.queue)
         try:
-            number = self.node.submit(spec, client_id, time.time())
+            number = await self._numbered(spec, client_id)
         except InputError as error:
             raise InvalidError(str(error)) from None
         name = self.node.job_name(number)
@@ -214,6 +215,17 @@ class NodeService:
                 raise RefusedError(f"the key {client_id} was used for job {name}, which is another one")
         await self._durable()
         return await self.job(name)
+
+    async def _numbered(self, spec: JobSpec, client_id: str) -> int:
+        """Let the node take a job, as soon as it may give a number."""
+        until = time.monotonic() + NUMBER_S
+        while True:
+            try:
+                return self.node.submit(spec, client_id, time.time())
+            except NoNumbersError as error:
+                if self.node.claims.problem or time.monotonic() >= until:
+                    raise UnavailableError(f"no jobs are taken now: {error}") from None
+            await asyncio.sleep(NUMBER_POLL_S)
 
     def _owns(self, path: str) -> None:
         """Raise NotOwnerError for a queue of another master: that one knows the keys of its jobs."""

@@ -417,12 +417,18 @@ class GlobalNode(MasterNode):
     # -- what follows --------------------------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Do a part of what is done to all tasks of a job."""
+        """Do a part of what is done to all tasks of a job; place what was held back, when it may be."""
         self.walks.step()
+        if self.held_back and not self.claims.holds(self.now):
+            self.pending.extend((GLOBAL_MASTER, PLACE, message) for message in self.held_back)
+            self.held_back.clear()
 
     def due(self) -> float:
         """Return when `receive` is to be called at the latest: at once, while a walk is under way."""
-        return self.now if self.walks else super().due()
+        if self.walks or (self.held_back and not self.claims.holds(self.now)):
+            return self.now
+        is_held = self.held_back and self.now < self.claims.until
+        return min(super().due(), self.claims.until) if is_held else super().due()
 
     def touch(self, numbers: np.ndarray) -> None:
         """Look at tasks again, and write what has changed of them."""
@@ -431,10 +437,10 @@ class GlobalNode(MasterNode):
     def served(self, count: int) -> int:
         """Note which tasks messages were about, and take turns."""
         self.touched.update(self.inbox["task"][:count].tolist())
-        return 0 if self.claims.is_behind else self.take_turns(GLOBAL_MASTER)
+        return 0 if self.claims.holds(self.now) else self.take_turns(GLOBAL_MASTER)
 
     def _owe(self, kind: int, message: bytes, delay: float) -> None:
-        if kind == PLACE and self.claims.is_behind:
+        if kind == PLACE and self.claims.holds(self.now):
             self.held_back.append(message)
         else:
             super()._owe(kind, message, delay)
@@ -510,9 +516,7 @@ class GlobalNode(MasterNode):
             if job.is_over:
                 self._close(job)
         self.claims.note_requests()
-        if self.claims.has_caught_up():
-            self.pending.extend((GLOBAL_MASTER, PLACE, message) for message in self.held_back)
-            self.held_back.clear()
+        self.claims.catch_up()
         if changed:
             self.effects.append(Changed(tuple(sorted(changed))))
         self.effects += [Acknowledged(job) for job in self.asked]
