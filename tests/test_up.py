@@ -217,7 +217,7 @@ def _what_was_killed_runs_again_detached(lab):
     assert again.communicate(timeout=PATIENCE_S)[0].startswith(f"subak: {lab.folder}: a federation runs here already")
     assert again.returncode == 2
     with lab.client() as client:
-        assert client.wait("g0-2").outcome == "finished"  # what was killed with its machine
+        assert client.wait("g0-65").outcome == "finished"  # what was killed with its machine
         script = f"trap '' TERM; touch {lab.folder}/deaf; while :; do sleep 1; done"
         job = client.submit("metadata: {name: deaf}\nqueue: web\nresources: {cpu: 100m, memory: 16Mi}\n"
                             f'grace_period: 10m\ncommand: [sh, -c, "{script}"]\n')

@@ -32,7 +32,7 @@ def adopt(file: MasterArgument) -> None:
 
     Example: `subak store adopt g0.toml`, then start the global master again.
     """
-    from subak.live.store.adopting import adopt_store  # noqa: PLC0415  (other commands do without)
+    from subak.live.process.adopting import adopt_store  # noqa: PLC0415  (other commands do without)
 
     for line in adopt_store(file):
         echo(line)
