@@ -26,7 +26,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
     "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
-    "store adopt": ("t.toml",),
+    "store adopt": ("t.toml",), "store check": ("W",), "store backup": ("W", "R"), "store restore": ("W", "R"),
     "reproduce google-like": ("--out", "R"), "reproduce all": ("--quick", "--out", "R"),
     "reproduce megha": ("--quick", "--out", "R"),
     "reproduce mch": ("--quick", "--out", "R"), "reproduce lotes": ("--quick", "--out", "R"),
@@ -142,6 +142,8 @@ SPECIAL["up"] = {
 }
 SPECIAL["down"] = {"folder": ("absent", "W", "x.tr", "n" * 300)}
 SPECIAL.update({word: {"file": ("absent", "W", "", "n" * 300)} for word in ("global-master", "local-master", "worker", "store adopt")})
+SPECIAL.update({f"store {word}": {name: ("absent", "W", "n" * 300) for name in names} for word, names in {
+    "check": ("folder",), "backup": ("folder", "to"), "restore": ("copy", "folder")}.items()})
 SPECIAL["apply"]["file"] = SPECIAL["submit"]["files"] = ("absent", "W", "", "n" * 300)
 SPECIAL["list"] |= {"queue": _WORDS, "name": _WORDS, "limit": ("0", "-1", "2147483648")}
 SPECIAL["machines"]["cluster"] = SPECIAL["submit"]["key"] = _WORDS

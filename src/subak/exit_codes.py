@@ -16,7 +16,7 @@ MEANINGS = {
     NOT_NOW: "no master can be reached, or it cannot be done now, such as when a disk is full: try again",
     EXIT_REFUSED: "refused as things stand, such as preempting a task that does not run",
     WRONG_TOKEN: "the token is not that of the live federation",
-    STORE_UNFIT: "the store of a master is not the one in use: to try again is no use, see docs/stores.md",
+    STORE_UNFIT: "the store of a master is damaged, or not the one in use: to try again is no use, see docs/stores.md",
     TIMED_OUT: "only `subak run`: the command ran longer than `--time-limit`",
     NOT_RUN: "only `subak run`: the command could not be run, or was lost",
     INTERRUPTED: "interrupted by Ctrl-C, and nothing half-written is left; of `subak run`: the job was cancelled",

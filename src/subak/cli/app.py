@@ -86,8 +86,8 @@ COMMANDS = (
     _live("local-master", "processes",
           "Be the local master of a cluster, or its standby: say what runs on its machines, and start and end it."),
     _live("worker", "processes", "Be the worker of this machine: join a cluster, and run its tasks."),
-    Listed("store", "Look after the stores of masters: take over from one that is lost.", "subak.cli.live.store:app",
-           panel=LIVE),
+    Listed("store", "Look after the stores of masters: check, copy, put back, take over from one that is lost.",
+           "subak.cli.live.store:app", panel=LIVE),
     Listed("reproduce", "Print a paper's figures beside what is measured here, and draw its charts.",
            "subak.cli.reproduce.commands:app"),
 )

@@ -1,4 +1,4 @@
-"""`subak store`: what becomes of the data folders of masters."""
+"""`subak store`: the data folders of masters, looked through, copied, put back."""
 from pathlib import Path
 from typing import Annotated
 
@@ -6,18 +6,71 @@ import typer
 
 from subak.cli.listed import LOOK
 from subak.report.console import echo
+from subak.report.number_text import count_text
 
 app = typer.Typer(**LOOK)
+DATA = "The folder `data` of a master."
+CopyArgument = Annotated[Path, typer.Argument(metavar="COPY", help="The folder with the copy.", show_default=False)]
 MasterArgument = Annotated[Path, typer.Argument(metavar="FILE.toml", show_default=False,
                                                 help="The file of a global master that has ended.")]
 
 
 @app.callback()
 def stores() -> None:
-    """Look after the stores of masters: take over from one that is lost.
+    """Look after the stores of masters: check, copy, put back, take over from one that is lost.
 
-    Example: `subak store adopt g0.toml` when the folder with the data of g0 is gone, and g0 says that it may not go on.
+    - `subak store check data/g0` looks at every row.
+    - `subak store backup data/g0 /backup/g0-monday` copies it while its master runs.
+    - `subak store restore /backup/g0-monday data/g0` puts the copy back where the store is gone.
+    - `subak store adopt g0.toml` lets it take over when g0 says that it is not the one in use.
     """
+
+
+@app.command("check")
+def check(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help=f"{DATA} Or a copy.",
+                                                 show_default=False)]) -> None:
+    """Look at every row of a store, also while its master runs; exit code 7 where one is not as it was written.
+
+    Example: `subak store check data/g0`.
+    """
+    from subak.live.store.copying import check as check_store  # noqa: PLC0415  (other commands do without)
+
+    echo(f"{folder}: {count_text(check_store(folder))} rows, all as they were written")
+
+
+@app.command("backup")
+def backup(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help=DATA, show_default=False)],
+    to: Annotated[Path, typer.Argument(metavar="COPY", help="The new folder with the copy.", show_default=False)],
+) -> None:
+    """Copy the store of a master, as it is at one moment, also while the master runs.
+
+    The copy is looked through, and is there as a whole or not at all. What a copy is good for, and what is lost with
+    it, is on the page about stores.
+
+    Example: `subak store backup data/g0 /backup/g0-monday`.
+    """
+    from subak.live.store.copying import back_up  # noqa: PLC0415  (as above)
+
+    echo(f"{to}: {count_text(back_up(folder, to))} rows")
+
+
+@app.command("restore")
+def restore(
+    copy: CopyArgument,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False,
+                                           help=f"{DATA} A store that is there is not replaced.")],
+) -> None:
+    """Put a copy of a store back where the store is gone.
+
+    The master is started then. A global master whose copy is older than what was in use is refused by local masters:
+    see `subak store adopt`.
+
+    Example: `subak store restore /backup/g0-monday data/g0`.
+    """
+    from subak.live.store.copying import restore as put_back  # noqa: PLC0415  (as above)
+
+    echo(f"{folder}: {count_text(put_back(copy, folder))} rows; start its master")
 
 
 @app.command("adopt")

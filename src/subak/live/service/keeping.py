@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import MsgspecError
 
+from subak.errors import StoreUnfitError
 from subak.live.config import HistoryEntry
 from subak.live.node.global_master.rows import read_ended
 
@@ -38,7 +39,7 @@ class Keeper:
         while True:
             try:
                 await self.sweep(time.time())
-            except (sqlite3.Error, MsgspecError, ValueError) as error:
+            except (sqlite3.Error, MsgspecError, ValueError, StoreUnfitError) as error:
                 self.say(f"old jobs are not deleted now: {error}")
             await asyncio.sleep(SWEEP_S)
 

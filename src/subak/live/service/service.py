@@ -11,10 +11,17 @@ from typing import Any, Protocol
 import numpy as np
 from msgspec import json, msgpack, structs
 
-from subak.errors import InputError
+from subak.errors import InputError, StoreUnfitError
 from subak.federation.megha.topology import speaker
 from subak.federation.messages import LOCAL_MASTER, NOBODY
-from subak.live.api.errors import InvalidError, NotFoundError, NotOwnerError, RefusedError, UnavailableError
+from subak.live.api.errors import (
+    InvalidError,
+    NotFoundError,
+    NotOwnerError,
+    RefusedError,
+    ServiceError,
+    UnavailableError,
+)
 from subak.live.api.models import (
     TASK_ENDED,
     TASK_RUNNING,
@@ -166,7 +173,10 @@ class NodeService:
 
     def _on_disk(self, numbers: Sequence[int]) -> dict[int, Known]:
         """Return those jobs that have ended and are on disk. Called in another thread."""
-        bodies = self.store.bodies("ended", numbers)
+        try:
+            bodies = self.store.bodies("ended", numbers)
+        except StoreUnfitError as error:
+            raise ServiceError(str(error)) from None
         return {int(number): ended_job(self.node.job_name(int(number)), *read_ended(body))
                 for number, body in bodies.items()}
 

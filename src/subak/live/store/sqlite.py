@@ -1,7 +1,8 @@
 """The store of a master: tables of keys and bodies in one SQLite file, in write-ahead mode with full synchronisation.
 
 A commit makes all writes of a call durable at once, or none. The file says which version of the tables it has; those
-of an earlier version are brought up to date when it is opened, those of a later one are refused.
+of an earlier version are brought up to date when it is opened, those of a later one are refused. A body carries a
+checksum of itself and its key (checking.py), which is compared whenever it is read.
 """
 import sqlite3
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from typing import Any
 
 from subak.errors import InputError, RunError
 from subak.live.node.base import DropRange, Put, PutLarge, Write
+from subak.live.store.checking import check_log, check_pages, commits_of, damage, sealed, unsealed
 from subak.live.store.folder import lock_of
 
 FIRST_TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine", "configuration")
@@ -21,8 +23,10 @@ MIGRATIONS = (  # from each version to the next
           + (" WITHOUT ROWID" if table == "client" else "") for table in FIRST_TABLES),
     tuple(f"CREATE TABLE {table} (key INTEGER PRIMARY KEY, body BLOB NOT NULL)" for table in MORE_TABLES),
     ("CREATE TABLE history (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",),
-    ("CREATE TABLE claim (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",),
+    ("CREATE TABLE claim (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+     *(f"UPDATE {table} SET body = sealed(key, body)" for table in TABLES)),
 )
+FILE = "state.sqlite"
 UPSERT = "INSERT INTO {} (key, body) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
 
 
@@ -38,11 +42,16 @@ class SqliteStore:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lock = lock_of(folder)
-        self.path = folder / "state.sqlite"
+        self.path = folder / FILE
+        commits = commits_of(self.path)
         self.wire = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        self.wire.execute("PRAGMA journal_mode = WAL")
-        self.wire.execute("PRAGMA synchronous = FULL")
-        self._migrate()
+        self.wire.create_function("sealed", 2, sealed, deterministic=True)
+        with damage(self.path):
+            self.wire.execute("PRAGMA journal_mode = WAL")
+            self.wire.execute("PRAGMA synchronous = FULL")
+            check_log(self.wire, self.path, commits)
+            check_pages(self.wire, self.path)
+            self._migrate()
 
     def _migrate(self) -> None:
         (version,) = self.wire.execute("PRAGMA user_version").fetchone()
@@ -57,11 +66,15 @@ class SqliteStore:
             self.wire.execute("COMMIT")
 
     def load(self, without: Iterable[str] = ("ended",)) -> dict[str, dict[Any, bytes]]:
-        """Return all tables; of those *without*, keys only."""
+        """Return all tables; of those *without*, keys only. Raises StoreUnfitError where a body is damaged."""
         found: dict[str, dict[Any, bytes]] = {}
-        for table in TABLES:
-            column = "x''" if table in without else "body"
-            found[table] = dict(self.wire.execute(f"SELECT key, {column} FROM {table}").fetchall())
+        with damage(self.path):
+            for table in TABLES:
+                if table in without:
+                    found[table] = dict.fromkeys((key for key, in self.wire.execute(f"SELECT key FROM {table}")), b"")
+                else:
+                    found[table] = {key: unsealed(table, key, body)
+                                    for key, body in self.wire.execute(f"SELECT key, body FROM {table}")}
         return found
 
     def body(self, table: str, key: int | str) -> bytes | None:
@@ -72,8 +85,10 @@ class SqliteStore:
         """Return the bodies of those keys that are there, as `body` does."""
         reader = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
         try:
-            rows = ((key, reader.execute(f"SELECT body FROM {table} WHERE key = ?", (key,)).fetchone()) for key in keys)
-            return {key: row[0] for key, row in rows if row is not None}
+            with damage(self.path):
+                rows = ((key, reader.execute(f"SELECT body FROM {table} WHERE key = ?", (key,)).fetchone())
+                        for key in keys)
+                return {key: unsealed(table, key, row[0]) for key, row in rows if row is not None}
         finally:
             reader.close()
 
@@ -83,9 +98,10 @@ class SqliteStore:
             self.wire.execute("BEGIN IMMEDIATE")
             for each in writes:
                 if isinstance(each, Put):
-                    self.wire.executemany(UPSERT.format(each.table), zip(each.keys, each.bodies, strict=True))
+                    rows = zip(each.keys, map(sealed, each.keys, each.bodies), strict=True)
+                    self.wire.executemany(UPSERT.format(each.table), rows)
                 elif isinstance(each, PutLarge):
-                    self.wire.execute(UPSERT.format(each.table), (each.key, each.body()))
+                    self.wire.execute(UPSERT.format(each.table), (each.key, sealed(each.key, each.body())))
                 elif isinstance(each, DropRange):
                     self.wire.execute(f"DELETE FROM {each.table} WHERE key >= ? AND key < ?", (each.first, each.end))
                 else:
