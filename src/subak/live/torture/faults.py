@@ -26,8 +26,9 @@ def _begin(world: "World", fault: Fault) -> None:
     world.happened[fault.kind] += 1
     names = frozenset(fault.names)
     if fault.kind in ("cut", "part"):
-        world.network.part(names, 1)
-        world.after(fault.seconds, lambda: world.network.part(names, -1))
+        begin = world.network.hold_apart if fault.kind == "cut" else world.network.part
+        begin(names, 1)
+        world.after(fault.seconds, lambda: begin(names, -1))
         return
     process = world.process(fault.names[0])
     if fault.kind in STORES:

@@ -25,11 +25,11 @@ class Network:
         self.apart: dict[frozenset[str], int] = {}  # pairs that cannot reach each other, and how many faults say so
 
     def part(self, names: frozenset[str], more: int) -> None:
-        """Let nobody of *names* reach anybody else, or (*more* -1) no more of that; two names: not each other."""
+        """Let nobody of *names* reach anybody else, or (*more* -1) no more of that."""
         others = [process.name for process in self.world.processes]
         for name in names:
             for other in others:
-                if other not in names or (len(names) == 2 and other != name):
+                if other not in names:
                     self.hold_apart(frozenset((name, other)), more)
 
     def hold_apart(self, pair: frozenset[str], more: int) -> None:
