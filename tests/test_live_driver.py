@@ -10,7 +10,7 @@ from subak.live.process import driver as driving
 from subak.live.process.driver import Driver
 from subak.live.service import service as asking
 from subak.live.service.service import NodeService
-from subak.live.store.sqlite import StoreError
+from subak.live.store.checking import StoreError
 
 
 class FakeNode:

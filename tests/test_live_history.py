@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec import json, structs
 
-from subak.errors import InputError
+from subak.errors import InputError, StoreUnfitError
 from subak.live.api.errors import NotOwnerError, RefusedError
 from subak.live.config import (
     HISTORY_BYTES_MIN,
@@ -91,6 +91,21 @@ def test_a_job_on_its_way_to_the_disk_is_looked_at_next_time(monkeypatch):
     assert kept(jobs, keeper) == [1]
     jobs.late.clear()
     assert kept(jobs, keeper) == []
+
+
+def test_a_job_that_is_damaged_on_disk_holds_up_no_other_and_is_left_there(monkeypatch):
+    jobs = Jobs(monkeypatch)
+    jobs.jobs = {number: (1.0, 10) for number in range(5)}
+
+    def bodies(table, keys):
+        if 3 in keys:
+            raise StoreUnfitError("row 3 of table ended is not as it was written")
+        return jobs.bodies(table, keys)
+
+    keeper = jobs.keeper()
+    keeper.store = SimpleNamespace(bodies=bodies)
+    assert kept(jobs, keeper) == kept(jobs, keeper) == [3]
+    assert jobs.said == ["an old job is never deleted: row 3 of table ended is not as it was written"]
 
 
 def test_a_disk_that_fails_is_said_and_tried_again(monkeypatch):

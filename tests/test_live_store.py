@@ -6,11 +6,12 @@ import sys
 
 import pytest
 
-from subak.errors import InputError
+from subak.errors import InputError, StoreUnfitError
 from subak.live.node.base import Drop, Put
 from subak.live.store import files, sqlite
+from subak.live.store.checking import StoreError
 from subak.live.store.files import HALF_BYTES, FileStore
-from subak.live.store.sqlite import MIGRATIONS, TABLES, SqliteStore, StoreError
+from subak.live.store.sqlite import MIGRATIONS, TABLES, SqliteStore
 
 
 def test_what_was_committed_is_there_when_it_is_opened_again(tmp_path):
@@ -29,7 +30,7 @@ def test_what_was_committed_is_there_when_it_is_opened_again(tmp_path):
 
 def test_a_commit_is_whole_or_not_at_all(tmp_path):
     store = SqliteStore(tmp_path)
-    with pytest.raises(StoreError, match="no such table"):
+    with pytest.raises(StoreUnfitError, match="no such table"):
         store.commit([Put("job", [1], [b"one"]), Put("unknown", [1], [b"two"])])
     store.commit([Put("job", [3], [b"three"])])
     assert store.load()["job"] == {3: b"three"}

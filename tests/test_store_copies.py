@@ -1,6 +1,7 @@
 """Damage of a store is found, whatever byte is flipped; copies are whole or not there, also of one in use."""
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -15,9 +16,9 @@ from subak import exit_codes
 from subak.errors import InputError, StoreUnfitError
 from subak.live.node.base import Drop, DropRange, Put, PutLarge
 from subak.live.store import checking, copying
-from subak.live.store.checking import SEAL_BYTES, commits_of, sealed, unsealed
+from subak.live.store.checking import SEAL_BYTES, Log, check_log, sealed, unsealed
 from subak.live.store.copying import back_up, check, restore
-from subak.live.store.sqlite import FILE, MIGRATIONS, TABLES, SqliteStore
+from subak.live.store.sqlite import FILE, MIGRATIONS, SEALED, TABLES, SqliteStore
 
 ROWS = {table: {number: f"{table} {number} {'x' * 20 * number}".encode() for number in range(40)}
         for table in ("job", "task", "ended", "head", "machine")} | {"client": {f"k{n}": b"job" for n in range(40)}}
@@ -104,29 +105,56 @@ def test_a_job_that_has_ended_is_compared_when_somebody_asks_for_it(tmp_path):
 def test_a_log_that_is_whole_or_whose_last_commit_was_cut_short_is_taken(tmp_path):
     store = filled(tmp_path / "store")
     whole = killed(tmp_path / "store", tmp_path / "whole")
-    assert len(commits_of(whole / FILE).last_frames) >= len(ROWS)
+    commits = check_log(whole / FILE).whole
+    assert commits >= len(ROWS)
+    assert check(whole) == 240
     again = SqliteStore(whole)
     assert {table: rows for table, rows in again.load(without=()).items() if rows} == ROWS
     again.close()
+    assert check_log(whole / FILE) == Log(0, 0)
     for cut in (1, 100, 4096 + 24):
         short = killed(tmp_path / "store", tmp_path / f"short{cut}")
         log = short / f"{FILE}-wal"
         log.write_bytes(log.read_bytes()[:-cut])
+        assert check_log(short / FILE) == Log(commits - 1, 0)
         SqliteStore(short).close()
     store.close()
 
 
+def test_the_log_is_read_as_sqlite_reads_it(tmp_path):
+    """Where a byte is flipped, SQLite takes those commits that are said to be whole, and no other."""
+    store = filled(tmp_path / "store")
+    commits = check_log(tmp_path / "store" / FILE).whole
+    size, drawn, seen = (tmp_path / "store" / f"{FILE}-wal").stat().st_size, random.Random(3), set()
+    for number in range(30):
+        folder = killed(tmp_path / "store", tmp_path / f"{number}")
+        flip(folder / f"{FILE}-wal", drawn.randrange(32, size), 1 << drawn.randrange(8))
+        try:
+            whole = check_log(folder / FILE).whole
+        except StoreUnfitError as error:
+            whole = int(re.search(r"behind commit (\d+)", str(error)).group(1))
+        wire = sqlite3.connect(folder / FILE)
+        tables = {name for name, in wire.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        has_rows = [table for table in ROWS if table in tables and wire.execute(f"SELECT key FROM {table}").fetchone()]
+        wire.close()
+        assert len(has_rows) == max(0, whole - (commits - len(ROWS)))
+        seen.add(whole)
+    assert len(seen) > 4
+    store.close()
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6])
-def test_a_log_that_is_damaged_ahead_of_commits_is_refused(tmp_path, share):
+def test_a_log_that_is_damaged_ahead_of_commits_is_refused_again_and_again(tmp_path, share):
+    """What is there is left as it is: a second start, and a check, find the same."""
     store = filled(tmp_path / "store")
     folder = killed(tmp_path / "store", tmp_path / "killed")
     store.close()
     log = folder / f"{FILE}-wal"
-    frames = commits_of(folder / FILE).last_frames
     page = 4096 + 24
-    flip(log, 32 + int(share * (frames[-2] - 1)) * page + 24 + 5)
-    with pytest.raises(StoreUnfitError, match=r"its write-ahead log is damaged behind commit \d+ of \d+"):
-        SqliteStore(folder)
+    flip(log, 32 + int(share * (log.stat().st_size // page - 2)) * page + 24 + 5)
+    for look in (SqliteStore, check, SqliteStore, lambda folder: back_up(folder, tmp_path / "copy")):
+        with pytest.raises(StoreUnfitError, match=r"its write-ahead log is damaged behind commit \d+ of \d+"):
+            look(folder)
 
 
 def test_a_log_whose_head_is_damaged_is_refused(tmp_path):
@@ -150,22 +178,73 @@ def test_a_file_that_is_no_store_or_of_which_pages_are_damaged_is_one_line(tmp_p
         SqliteStore(tmp_path / "store").load()
 
 
-def test_a_store_of_a_former_version_is_sealed_when_it_is_opened(tmp_path):
-    wire = sqlite3.connect(tmp_path / FILE)
-    for statements in MIGRATIONS[:-1]:
+def former(folder):
+    """A store of the version that had no checksums yet, with two rows."""
+    folder.mkdir(exist_ok=True)
+    wire = sqlite3.connect(folder / FILE)
+    for statements in MIGRATIONS[: SEALED - 1]:
         for statement in statements:
             wire.execute(statement)
-    wire.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
+    wire.execute(f"PRAGMA user_version = {SEALED - 1}")
     wire.execute("INSERT INTO job VALUES (3, x'616263')")
     wire.execute("INSERT INTO client VALUES ('k', x'')")
     wire.commit()
     wire.close()
-    store = SqliteStore(tmp_path)
+    return folder
+
+
+def test_a_store_of_a_former_version_is_sealed_when_it_is_opened(tmp_path):
+    store = SqliteStore(former(tmp_path))
     found = store.load()
     assert (found["job"], found["client"]) == ({3: b"abc"}, {"k": b""})
     store.close()
     assert check(tmp_path) == 2
     assert SEAL_BYTES == 4
+
+
+def test_a_store_of_a_former_version_is_copied_as_it_is_and_only_its_pages_are_compared(tmp_path, run):
+    former(tmp_path / "data")
+    code, out, _ = run("store", "check", tmp_path / "data")
+    assert (code, out) == (0, f"{tmp_path}/data: all pages are whole; its rows have no checksums before a master of "
+                              "this version has opened it\n")
+    back_up(tmp_path / "data", tmp_path / "copy")
+    restore(tmp_path / "copy", tmp_path / "new")
+    assert SqliteStore(tmp_path / "new").load()["job"] == {3: b"abc"}
+
+
+@pytest.mark.parametrize("change", [
+    "UPDATE task SET body = 'text' WHERE key = 7",
+    "UPDATE task SET body = 3 WHERE key = 7",
+    "UPDATE client SET key = x'00' WHERE key = 'k7'",
+    "DROP TABLE task",
+    "ALTER TABLE task RENAME COLUMN body TO bodx",
+    *(f"PRAGMA user_version = {version}" for version in range(len(MIGRATIONS))),
+])
+def test_what_damage_makes_of_types_tables_and_the_version_is_one_line(tmp_path, change, run):
+    filled(tmp_path / "data").close()
+    wire = sqlite3.connect(tmp_path / "data" / FILE)
+    wire.execute(change)
+    wire.commit()
+    wire.close()
+    with pytest.raises(StoreUnfitError, match="damaged: "):
+        SqliteStore(tmp_path / "data").load()
+    if "version" not in change:
+        code, _, err = run("store", "check", tmp_path / "data")
+        assert (code, err.count("\n")) == (exit_codes.STORE_UNFIT, 1)
+
+
+def test_a_commit_that_finds_a_damaged_page_is_one_line_and_not_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(checking, "PAGES_QUICK_BYTES", 0)
+    store = SqliteStore(tmp_path)
+    store.commit([Put("job", list(range(2000)), [b"x" * 100] * 2000)])
+    store.close()
+    data = bytearray((tmp_path / FILE).read_bytes())
+    data[-20 * 4096:] = b"\xff" * (20 * 4096)
+    (tmp_path / FILE).write_bytes(data)
+    store = SqliteStore(tmp_path)
+    with pytest.raises(StoreUnfitError, match=f"{FILE}: damaged: "):
+        store.commit([Put("head", [1], [b""]), Put("job", list(range(2000)), [b"y" * 100] * 2000)])
+    assert store.bodies("head", [1]) == {}
 
 
 def test_a_damaged_store_ends_its_process_with_exit_code_seven(tmp_path, run):
@@ -184,7 +263,7 @@ def test_a_copy_has_all_and_is_put_back_where_the_store_is_gone(tmp_path, run):
     store = filled(tmp_path / "data")
     (tmp_path / "data" / "people.hash").write_text("kept")
     code, out, _ = run("store", "backup", tmp_path / "data", tmp_path / "copy")
-    assert (code, out) == (0, f"{tmp_path}/copy: 240 rows\n")
+    assert (code, out) == (0, f"{tmp_path}/copy: 240 rows, all as they were written\n")
     code, _, err = run("store", "backup", tmp_path / "data", tmp_path / "copy")
     assert code == 2
     assert "is there already" in err
@@ -197,7 +276,7 @@ def test_a_copy_has_all_and_is_put_back_where_the_store_is_gone(tmp_path, run):
     assert "has a store (state.sqlite); move it away" in err
     shutil.move(tmp_path / "data", tmp_path / "away")
     code, out, _ = run("store", "restore", tmp_path / "copy", tmp_path / "data")
-    assert (code, out) == (0, f"{tmp_path}/data: 240 rows; start its master\n")
+    assert (code, out) == (0, f"{tmp_path}/data: 240 rows, all as they were written; start its master\n")
     assert {table: rows for table, rows in SqliteStore(tmp_path / "data").load(without=()).items() if rows} == ROWS
     assert (tmp_path / "data" / "people.hash").read_text() == "kept"
     assert run("store", "check", tmp_path / "copy")[:2] == (0, f"{tmp_path}/copy: 240 rows, all as they were written\n")
@@ -258,6 +337,37 @@ def test_a_store_is_copied_while_commits_go_on_as_it_was_at_one_moment(tmp_path,
         assert len(set(found["job"].values())) == 1
         assert max(found["head"]) == int(next(iter(found["job"].values()))[:6])
     store.close()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from subak.live.node.base import Put
+from subak.live.store.sqlite import SqliteStore
+store, keys, count = SqliteStore(Path(sys.argv[1])), list(range(1200)), 0
+while True:
+    count += 1
+    store.commit([Put("job", keys, [b"%06d" % count * 2000] * len(keys))])
+    print(count, flush=True)
+"""
+
+
+def test_a_copy_ends_though_another_process_commits_without_a_pause(tmp_path):
+    """The store is larger than what is copied at once: commits come between two parts of a copy."""
+    path = os.pathsep.join(sys.path)
+    with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path / "data"], stdout=subprocess.PIPE,
+                          env={**os.environ, "PYTHONPATH": path}) as writer:
+        try:
+            writer.stdout.readline()
+            back_up(tmp_path / "data", tmp_path / "copy")
+            seen = int(writer.stdout.readline())  # it went on
+        finally:
+            writer.kill()
+    assert (tmp_path / "copy" / FILE).stat().st_size > copying.PAGES * 4096
+    found = SqliteStore(tmp_path / "copy").load()["job"]
+    assert len(found) == 1200
+    assert len(set(found.values())) == 1
+    assert seen >= 1
 
 
 @pytest.mark.parametrize("what", ["backup", "restore"])

@@ -35,7 +35,7 @@ def check(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help=f"{DATA}
     """
     from subak.live.store.copying import check as check_store  # noqa: PLC0415  (other commands do without)
 
-    echo(f"{folder}: {count_text(check_store(folder))} rows, all as they were written")
+    echo(f"{folder}: {_found(check_store(folder))}")
 
 
 @app.command("backup")
@@ -52,7 +52,7 @@ def backup(
     """
     from subak.live.store.copying import back_up  # noqa: PLC0415  (as above)
 
-    echo(f"{to}: {count_text(back_up(folder, to))} rows")
+    echo(f"{to}: {_found(back_up(folder, to))}")
 
 
 @app.command("restore")
@@ -70,7 +70,13 @@ def restore(
     """
     from subak.live.store.copying import restore as put_back  # noqa: PLC0415  (as above)
 
-    echo(f"{folder}: {count_text(put_back(copy, folder))} rows; start its master")
+    echo(f"{folder}: {_found(put_back(copy, folder))}; start its master")
+
+
+def _found(rows: int | None) -> str:
+    if rows is None:
+        return "all pages are whole; its rows have no checksums before a master of this version has opened it"
+    return f"{count_text(rows)} rows, all as they were written"
 
 
 @app.command("adopt")

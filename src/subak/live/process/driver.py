@@ -14,7 +14,7 @@ from subak.live.node.base import Cut, Node, Write
 from subak.live.node.layout import Peer
 from subak.live.process.held import Held
 from subak.live.process.links import Wire
-from subak.live.store.sqlite import StoreError
+from subak.live.store.checking import StoreError
 
 RETRY_S = 0.5  # until a write is tried again that the disk did not take
 

@@ -1,5 +1,6 @@
 """How long jobs that have ended are kept: by age, and by the bytes that all of them take on disk."""
 import asyncio
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +8,7 @@ from typing import Protocol
 
 from msgspec import MsgspecError
 
-from subak.errors import StoreUnfitError
+from subak.errors import RunError, StoreUnfitError
 from subak.live.config import HistoryEntry
 from subak.live.node.global_master.rows import read_ended
 
@@ -39,7 +40,7 @@ class Keeper:
         while True:
             try:
                 await self.sweep(time.time())
-            except (sqlite3.Error, MsgspecError, ValueError, StoreUnfitError) as error:
+            except (sqlite3.Error, MsgspecError, ValueError, RunError) as error:
                 self.say(f"old jobs are not deleted now: {error}")
             await asyncio.sleep(SWEEP_S)
 
@@ -66,9 +67,18 @@ class Keeper:
         return found
 
     def _read(self, numbers: Sequence[int]) -> dict[int, tuple[float, int]]:
-        """Return when jobs ended and what they take; those that are on their way to the disk are read next time."""
-        return {int(number): (float(read_ended(body)[2]["ended"].max()), len(body))
-                for number, body in self.store.bodies("ended", numbers).items()}
+        """Return when jobs ended and what they take; those that are on their way to the disk are read next time.
+
+        A job that is damaged on disk is left there, for whoever mends it.
+        """
+        try:
+            bodies = self.store.bodies("ended", numbers)
+        except StoreUnfitError as error:
+            if len(numbers) > 1:
+                return {number: found for each in numbers for number, found in self._read([each]).items()}
+            self.say(f"an old job is never deleted: {error}")
+            return {numbers[0]: (math.inf, 0)}
+        return {int(number): (float(read_ended(body)[2]["ended"].max()), len(body)) for number, body in bodies.items()}
 
 
 def _slices(numbers: Sequence[int]) -> Iterable[Sequence[int]]:

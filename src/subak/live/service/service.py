@@ -55,7 +55,8 @@ from subak.live.service.listing import chosen, numbers_below
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
 from subak.live.service.views import PART, STATES, Known, Tally, ended_job, event_view, open_job, task_view
-from subak.live.store.sqlite import SqliteStore, StoreError
+from subak.live.store.checking import StoreError
+from subak.live.store.sqlite import SqliteStore
 
 ASK_S = 10.0  # that a machine has to answer
 SUBMIT_S = 30.0  # that the disk has to take a job

@@ -8,10 +8,13 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from subak.errors import StoreUnfitError
+import numpy as np
+
+from subak.errors import RunError, StoreUnfitError
 
 SEAL_BYTES = 4
 PAGES_QUICK_BYTES = 128 << 20  # a file up to which all pages are looked at when it is opened: a fifth of a second
@@ -21,6 +24,10 @@ LOG_HEAD, FRAME_HEAD = struct.Struct(">8I"), struct.Struct(">6I")
 HELP = "put a copy back, or let the store of another begin: see docs/stores.md"
 
 
+class StoreError(RunError):
+    """The disk is full, or does not work: nothing of the commit was written."""
+
+
 def sealed(key: int | str, body: bytes) -> bytes:
     """Return a body as it is on disk: with a checksum of it and its key behind it."""
     return body + zlib.crc32(body, _seed(key)).to_bytes(SEAL_BYTES, "big")
@@ -28,10 +35,10 @@ def sealed(key: int | str, body: bytes) -> bytes:
 
 def unsealed(table: str, key: int | str, data: bytes) -> bytes:
     """Return a body without its checksum. Raises StoreUnfitError where it is not that of the body and its key."""
-    body = data[:-SEAL_BYTES]
-    if len(data) < SEAL_BYTES or zlib.crc32(body, _seed(key)).to_bytes(SEAL_BYTES, "big") != data[-SEAL_BYTES:]:
+    if not (isinstance(key, int | str) and isinstance(data, bytes) and len(data) >= SEAL_BYTES
+            and sealed(key, data[:-SEAL_BYTES]) == data):  # damage may change the type of a value as well
         raise StoreUnfitError(f"row {key} of table {table} is not as it was written")
-    return body
+    return data[:-SEAL_BYTES]
 
 
 def _seed(key: int | str) -> int:
@@ -40,15 +47,18 @@ def _seed(key: int | str) -> int:
 
 @contextmanager
 def damage(path: Path) -> Iterator[None]:
-    """Say of whatever shows that a store is damaged which it is, and what helps. Raises StoreUnfitError."""
+    """Say of whatever shows that a store is damaged which it is, and what helps.
+
+    Raises StoreUnfitError, and StoreError where the disk does not work.
+    """
     try:
         yield
     except StoreUnfitError as error:
         words = str(error)
-    except sqlite3.OperationalError:  # the disk does not work, or is full
-        raise
     except sqlite3.DatabaseError as error:
         words = str(error)
+        if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_ERROR:
+            raise StoreError(f"{path}: {words}") from None
     else:
         return
     raise StoreUnfitError(f"{path}: damaged: {words}; {HELP}") from None
@@ -66,71 +76,80 @@ def _check(wire: sqlite3.Connection, what: str) -> None:
         raise StoreUnfitError(found[0].splitlines()[-1])
 
 
-class Commits(NamedTuple):
-    """Commits of a log that was there before a store was opened: the number of the last frame of each, from 1 on."""
+class Log(NamedTuple):
+    """How many commits of a write-ahead log are whole, and how many more end behind the first damaged frame."""
 
-    last_frames: list[int]
+    whole: int
+    behind: int
 
 
-def commits_of(path: Path) -> Commits:
-    """Return the commits that are in the log of a store, whether their frames are whole or not.
+def check_log(path: Path) -> Log:
+    """Read the log of a store that no process has open; return what is in it.
 
-    Raises StoreUnfitError where the head of the log is damaged.
+    Raises StoreUnfitError where it was damaged after it was written: its head, or a frame ahead of another commit.
     """
     log = path.with_name(f"{path.name}-wal")
-    size = log.stat().st_size if log.exists() else 0
-    if size <= LOG_HEAD.size:
-        return Commits([])
-    with log.open("rb") as file:
-        head = file.read(LOG_HEAD.size)
-        magic, _, page, _, *salts, first, second = LOG_HEAD.unpack(head)
-        if magic not in MAGICS or _checksum(head[:-8], MAGICS[magic]) != (first, second):
-            raise StoreUnfitError(f"{path}: damaged: the head of its write-ahead log is not as it was written; {HELP}")
-        found, frame = list[int](), FRAME_HEAD.size + page
-        for number in range((size - LOG_HEAD.size) // frame):
-            file.seek(LOG_HEAD.size + number * frame)
-            _, pages, *own, _, _ = FRAME_HEAD.unpack(file.read(FRAME_HEAD.size))
-            if own == salts and pages:
-                found.append(number + 1)
-        return Commits(found)
+    data = np.fromfile(log, np.uint8) if log.exists() else np.empty(0, np.uint8)
+    if len(data) <= LOG_HEAD.size:
+        return Log(0, 0)
+    magic, _, page, _, *salts = LOG_HEAD.unpack(data[: LOG_HEAD.size].tobytes())[:6]
+    order = MAGICS.get(magic, "")
+    if not order or _checksum(data[: LOG_HEAD.size - 8], order, (0, 0)) != _kept_checksum(data[: LOG_HEAD.size]):
+        raise StoreUnfitError(f"{path}: damaged: the head of its write-ahead log is not as it was written; {HELP}")
+    sums, is_whole, found = _kept_checksum(data[: LOG_HEAD.size]), True, Log(0, 0)
+    for first in range(LOG_HEAD.size, len(data) - FRAME_HEAD.size - page + 1, FRAME_HEAD.size + page):
+        head = data[first : first + FRAME_HEAD.size]
+        _, pages, *own = FRAME_HEAD.unpack(head.tobytes())[:4]
+        if is_whole:
+            sums = _checksum(head[:8], order, sums)
+            sums = _checksum(data[first + FRAME_HEAD.size : first + FRAME_HEAD.size + page], order, sums)
+            is_whole = own == salts and sums == _kept_checksum(head)
+        if own == salts and pages:
+            found = Log(found.whole + is_whole, found.behind + (not is_whole))
+    if found.behind > 1:
+        raise StoreUnfitError(f"{path}: damaged: its write-ahead log is damaged behind commit {found.whole} of "
+                              f"{found.whole + found.behind}; {HELP}")
+    return found
 
 
-def _checksum(data: bytes, order: str) -> tuple[int, int]:
-    """Return SQLite's checksum of some pairs of words."""
-    first = second = 0
-    words = struct.unpack(f"{order}{len(data) // 4}I", data)
-    for one, other in zip(words[::2], words[1::2], strict=True):
-        first = (first + one + second) & 0xFFFFFFFF
-        second = (second + other + first) & 0xFFFFFFFF
-    return first, second
+def _kept_checksum(head: np.ndarray) -> tuple[int, int]:
+    """Return the checksum that stands at the end of a head."""
+    first, second = head[-8:].view(">u4")
+    return int(first), int(second)
 
 
-def check_log(wire: sqlite3.Connection, path: Path, commits: Commits) -> None:
-    """Compare the log that was there with what SQLite took of it. Raises StoreUnfitError where commits are missing."""
-    if not commits.last_frames:
-        return
-    wire.execute("SELECT count(*) FROM sqlite_master").fetchone()  # it recovers the log now
-    _, taken, _ = wire.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    dropped = [last for last in commits.last_frames if last > taken]
-    if len(dropped) > 1:
-        whole = len(commits.last_frames) - len(dropped)
-        raise StoreUnfitError(f"its write-ahead log is damaged behind commit {whole} of {len(commits.last_frames)}")
+def _checksum(data: np.ndarray, order: str, before: tuple[int, int]) -> tuple[int, int]:
+    """Return SQLite's checksum of pairs of words, that goes on from *before*.
+
+    Each pair makes a += x + b, b += y + a, modulo 2^32: linear, so that a word counts by how many pairs follow it.
+    """
+    words = data.view(f"{order}u4").astype(np.uint32)
+    weights = _weights(len(words) // 2)
+    found = weights[:, :2] @ np.array(before, np.uint32) + weights[:, 2:] @ words
+    return int(found[0]), int(found[1])
 
 
-def check_all(path: Path, tables: tuple[str, ...]) -> int:
-    """Look at every page and every body of a store, also while a process uses it; return how many bodies there are.
+@cache
+def _weights(pairs: int) -> np.ndarray:
+    """Return by how much *before* and each word of pairs count: two rows, two columns and two for each pair."""
+    found = np.empty((2, 2 + 2 * pairs), np.uint32)
+    a_of, b_of = np.array([1, 0], np.uint32), np.array([0, 1], np.uint32)  # by how much a and b count, behind a pair
+    for pair in reversed(range(pairs)):
+        found[:, 2 + 2 * pair], found[:, 3 + 2 * pair] = a_of + b_of, b_of  # x is in a and in b, y in b
+        a_of, b_of = a_of + b_of, a_of + 2 * b_of
+    found[:, 0], found[:, 1] = a_of, b_of
+    return found
+
+
+def check_all(wire: sqlite3.Connection, tables: tuple[str, ...]) -> int:
+    """Look at every page of a store, and at every body of *tables*; return how many bodies there are.
 
     Raises StoreUnfitError where one is not as it was written.
     """
-    wire = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    try:
-        with damage(path):
-            _check(wire, "integrity_check")
-            count = 0
-            for table in tables:
-                for key, body in wire.execute(f"SELECT key, body FROM {table}"):
-                    unsealed(table, key, body)
-                    count += 1
-            return count
-    finally:
-        wire.close()
+    _check(wire, "integrity_check")
+    count = 0
+    for table in tables:
+        for key, body in wire.execute(f"SELECT key, body FROM {table}"):
+            unsealed(table, key, body)
+            count += 1
+    return count

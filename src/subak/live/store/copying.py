@@ -6,12 +6,14 @@ What is written is written beside its place, looked through, synchronised, and t
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from subak.errors import InputError
-from subak.live.store.checking import check_all, damage
-from subak.live.store.folder import lock_of
-from subak.live.store.sqlite import FILE, TABLES
+from subak.live.store.checking import check_all, check_log, damage
+from subak.live.store.folder import idle, lock_of
+from subak.live.store.sqlite import FILE, SEALED, TABLES
 
 PAGES = 2048  # that are copied at once; commits of the master go on in between
 PARTIAL = ".partial"
@@ -25,15 +27,36 @@ def store_of(folder: Path) -> Path:
     return path
 
 
-def check(folder: Path) -> int:
-    """Look at all of a store; return how many bodies it has. Raises InputError, StoreUnfitError."""
-    return check_all(store_of(folder), TABLES)
+def check(folder: Path) -> int | None:
+    """Look at all of a store; return how many bodies it has, None where they have no checksums yet.
+
+    Raises InputError, StoreError, StoreUnfitError.
+    """
+    with _reading(store_of(folder)) as wire:
+        return _check(wire)
 
 
-def back_up(folder: Path, to: Path) -> int:
-    """Copy a store, as it is at one moment, to a new folder, also while its master runs; return how many bodies it has.
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Read a store as it is at one moment, also while a process uses it. Raises StoreError, StoreUnfitError."""
+    with idle(path.parent) as is_idle:
+        if is_idle:  # else its master looked at the log when it began
+            check_log(path)  # before SQLite drops what is damaged
+    with damage(path), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)) as wire:
+        wire.execute("BEGIN")
+        yield wire
 
-    Raises InputError, StoreUnfitError.
+
+def _check(wire: sqlite3.Connection) -> int | None:
+    (version,) = wire.execute("PRAGMA user_version").fetchone()
+    found = check_all(wire, TABLES if version >= SEALED else ())
+    return found if version >= SEALED else None
+
+
+def back_up(folder: Path, to: Path) -> int | None:
+    """Copy a store, as it is at one moment, to a new folder, also while its master runs; return what `check` does.
+
+    Raises InputError, StoreError, StoreUnfitError.
     """
     source = store_of(folder)
     if to.exists():
@@ -41,23 +64,19 @@ def back_up(folder: Path, to: Path) -> int:
     partial = to.with_name(to.name + PARTIAL)
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o700, parents=True)
-    reader, writer = sqlite3.connect(f"file:{source}?mode=ro", uri=True), sqlite3.connect(partial / FILE)
-    try:
-        with damage(source):
-            reader.backup(writer, pages=PAGES)
-            writer.execute("PRAGMA journal_mode = DELETE")
-    finally:
-        reader.close()
-        writer.close()
+    with _reading(source) as reader, closing(sqlite3.connect(partial / FILE)) as writer:
+        reader.backup(writer, pages=PAGES)
+        writer.execute("PRAGMA journal_mode = DELETE")
     count = _finish(partial / FILE)
     _copy_tokens(folder, partial)
+    _sync(partial)
     partial.rename(to)
     _sync(to.parent)
     return count
 
 
-def restore(copy: Path, folder: Path) -> int:
-    """Put a copy into a folder where no store is; return how many bodies it has. Raises InputError, StoreUnfitError."""
+def restore(copy: Path, folder: Path) -> int | None:
+    """Put a copy into a folder where no store is; return what `check` does. Raises as `back_up` does."""
     source, partial = store_of(copy), folder / f"{FILE}{PARTIAL}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock_of(folder):  # a master that runs there has it
@@ -73,9 +92,10 @@ def restore(copy: Path, folder: Path) -> int:
     return count
 
 
-def _finish(path: Path) -> int:
-    """Look through a file that was written, and synchronise it; return how many bodies it has."""
-    count = check_all(path, TABLES)
+def _finish(path: Path) -> int | None:
+    """Look through a file that was written, and synchronise it; return what `check` does."""
+    with _reading(path) as wire:
+        count = _check(wire)
     _sync(path)
     return count
 

@@ -4,14 +4,15 @@ A commit makes all writes of a call durable at once, or none. The file says whic
 of an earlier version are brought up to date when it is opened, those of a later one are refused. A body carries a
 checksum of itself and its key (checking.py), which is compared whenever it is read.
 """
+import contextlib
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from subak.errors import InputError, RunError
+from subak.errors import InputError
 from subak.live.node.base import DropRange, Put, PutLarge, Write
-from subak.live.store.checking import check_log, check_pages, commits_of, damage, sealed, unsealed
+from subak.live.store.checking import check_log, check_pages, damage, sealed, unsealed
 from subak.live.store.folder import lock_of
 
 FIRST_TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine", "configuration")
@@ -26,12 +27,9 @@ MIGRATIONS = (  # from each version to the next
     ("CREATE TABLE claim (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",
      *(f"UPDATE {table} SET body = sealed(key, body)" for table in TABLES)),
 )
+SEALED = 4  # the version from which on bodies have checksums
 FILE = "state.sqlite"
 UPSERT = "INSERT INTO {} (key, body) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
-
-
-class StoreError(RunError):
-    """The disk is full, or does not work: nothing of the commit was written."""
 
 
 class SqliteStore:
@@ -43,13 +41,19 @@ class SqliteStore:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lock = lock_of(folder)
         self.path = folder / FILE
-        commits = commits_of(self.path)
-        self.wire = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        with contextlib.ExitStack() as opened:
+            opened.callback(self.lock.close)
+            check_log(self.path)  # before SQLite drops what is damaged
+            self.wire = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            opened.callback(self.wire.close)
+            self._open()
+            opened.pop_all()
+
+    def _open(self) -> None:
         self.wire.create_function("sealed", 2, sealed, deterministic=True)
         with damage(self.path):
             self.wire.execute("PRAGMA journal_mode = WAL")
             self.wire.execute("PRAGMA synchronous = FULL")
-            check_log(self.wire, self.path, commits)
             check_pages(self.wire, self.path)
             self._migrate()
 
@@ -93,24 +97,30 @@ class SqliteStore:
             reader.close()
 
     def commit(self, writes: Iterable[Write]) -> None:
-        """Make writes durable, in their order. Raises StoreError where the disk does not take them."""
+        """Make writes durable, in their order, or none of them.
+
+        Raises StoreError where the disk does not take them, StoreUnfitError where the file is damaged.
+        """
         try:
-            self.wire.execute("BEGIN IMMEDIATE")
-            for each in writes:
-                if isinstance(each, Put):
-                    rows = zip(each.keys, map(sealed, each.keys, each.bodies), strict=True)
-                    self.wire.executemany(UPSERT.format(each.table), rows)
-                elif isinstance(each, PutLarge):
-                    self.wire.execute(UPSERT.format(each.table), (each.key, sealed(each.key, each.body())))
-                elif isinstance(each, DropRange):
-                    self.wire.execute(f"DELETE FROM {each.table} WHERE key >= ? AND key < ?", (each.first, each.end))
-                else:
-                    self.wire.executemany(f"DELETE FROM {each.table} WHERE key = ?", ((key,) for key in each.keys))
-            self.wire.execute("COMMIT")
-        except sqlite3.OperationalError as error:
+            with damage(self.path):
+                self._write(writes)
+        finally:
             if self.wire.in_transaction:
                 self.wire.execute("ROLLBACK")
-            raise StoreError(f"{self.path}: {error}") from None
+
+    def _write(self, writes: Iterable[Write]) -> None:
+        self.wire.execute("BEGIN IMMEDIATE")
+        for each in writes:
+            if isinstance(each, Put):
+                rows = zip(each.keys, map(sealed, each.keys, each.bodies), strict=True)
+                self.wire.executemany(UPSERT.format(each.table), rows)
+            elif isinstance(each, PutLarge):
+                self.wire.execute(UPSERT.format(each.table), (each.key, sealed(each.key, each.body())))
+            elif isinstance(each, DropRange):
+                self.wire.execute(f"DELETE FROM {each.table} WHERE key >= ? AND key < ?", (each.first, each.end))
+            else:
+                self.wire.executemany(f"DELETE FROM {each.table} WHERE key = ?", ((key,) for key in each.keys))
+        self.wire.execute("COMMIT")
 
     def close(self) -> None:
         """Close the file."""
