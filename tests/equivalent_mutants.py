@@ -203,8 +203,7 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
         "a column that nobody reads",
     ("take_over", "write_whole(local, topology)", "write_whole(local, topology)  ->  pass"):
         "who is told first finds no whole state in the ledger, and it is written then",
-    ("_write",
-     "lanes = tuple(self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages)",
+    ("keys_of", "return [(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages]",
      "0  ->  -1"): "no gang has as many tasks as either",
     ("_room_for", "first = spans.take(count, place if spans is self.places else None) if count else 0", "0  ->  1"):
         NO_EDGE,

@@ -149,6 +149,33 @@ def test_lanes_of_a_queue_have_twice_as_many_places_whenever_they_are_used_up():
     assert [admission.lane(0, 0, size) for size in range(9)] == list(range(9))
 
 
+def test_lanes_are_given_back_with_the_last_job_whose_tasks_wait_in_them():
+    admission = admission_of()
+    first = laid(admission, asked(StageAsked(1, 0), StageAsked(1, 0), StageAsked(1, 0, gang=True)))
+    second = laid(admission, asked(StageAsked(1, 0)))
+    assert first.lanes == (0, 0, 1)
+    assert second.lanes == (0,)
+    admission.forget(first)
+    assert admission.lanes.of == {(0, 0, 0): 0}
+    admission.forget(second)
+    assert not admission.lanes.of
+    assert not admission.jobs_with
+    assert admission.of_queue == {0: 0}
+    assert sorted(laid(admission, asked(StageAsked(1, 0), StageAsked(1, 0, gang=True))).lanes) == [0, 1]
+
+
+def test_a_job_that_is_refused_keeps_no_lane():
+    admission = admission_of()
+    with pytest.raises(InputError, match="tasks"):
+        admission.admit(asked(StageAsked(admission.jobs.number.size + 1, 0)))
+    admission.lane_places = Spans(0)  # beyond the four that the queue has by now
+    with pytest.raises(InputError, match="lanes"):
+        admission.admit(asked(*(StageAsked(size, 0, gang=True) for size in range(1, 6))))
+    assert not admission.lanes.of
+    assert not admission.jobs_with
+    assert not admission.of_queue.get(0)
+
+
 def test_lanes_for_which_there_is_no_room_are_refused():
     admission = admission_of()
     admission.lane_places = Spans(4)

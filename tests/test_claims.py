@@ -30,7 +30,7 @@ from subak.live.torture.process import write
 from subak.live.torture.torture import run_case
 from subak.live.torture.world import World
 
-ROOMS = Rooms(tasks=512, machines=64, shapes=8, constraint_sets=8, configurations=8, queues=8)
+ROOMS = Rooms(tasks=512, machines=64, shapes=8, configurations=8, queues=8)
 KNOWN = Claim("id", 3, "life", 10, 64, 128, 7)
 
 

@@ -26,7 +26,7 @@ from subak.live.service.views import PART, Tally, ended_job, open_job, task_view
 from subak.live.torture.case import Case
 from subak.live.torture.world import World
 
-ROOMS = Rooms(tasks=1 << 15, machines=64, shapes=8, constraint_sets=8, configurations=8, queues=8)
+ROOMS = Rooms(tasks=1 << 15, machines=64, shapes=8, configurations=8, queues=8)
 
 
 def job_of(*tasks):

@@ -2,15 +2,17 @@
 
 A job takes places next to each other for its tasks, and for its stages and the edges between them; a task's number is
 the job's, which no other ever has, above its place. What its tasks ask for is laid out there some at a time, however
-many they are, before the first arrives. A lane is there from the first task that needs it on. When nothing of a job is
-open any more its places are another's.
+many they are, before the first arrives. When nothing of a job is open any more its places, and lanes in which no other
+job's tasks wait, are another's.
 """
 import bisect
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from subak.errors import InputError
+from subak.federation.megha.catalog import Numbers
 from subak.federation.megha.global_master.state import NEXT_QUEUE, OWN_QUEUES, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_NEW, Jobs
 from subak.federation.messages import NOBODY
@@ -95,6 +97,11 @@ class Admitted:
     lanes: tuple[int, ...]  # of the stages
 
 
+def keys_of(job: JobAsked) -> list[tuple[int, int, int]]:
+    """Return in which lane tasks of each stage wait: by queue, shape, and size of the gang (0: by themselves)."""
+    return [(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages]
+
+
 class Admission:
     """Who writes jobs into the tables of one submitter and of the global master beside it."""
 
@@ -108,7 +115,9 @@ class Admission:
         self.places, self.edges = Spans(jobs.number.size), Spans(jobs.stages.child.size)
         self.stages, self.gangs = Spans(jobs.stages.left.size), Spans(jobs.gang_size.size)
         self.lane_places = Spans(master.lanes.active.size)
-        self.lanes: dict[tuple[int, int, int], int] = {}  # by queue, shape and size of the gang
+        # by queue, shape and size of the gang
+        self.lanes = Numbers[tuple[int, int, int]](master.lanes.root.size, "kinds of tasks of jobs that are open")
+        self.jobs_with: Counter[tuple[int, int, int]] = Counter()  # how many stages that are open have each
         self.of_queue: dict[int, int] = {}  # lanes of each
         self.to_lay: dict[int, tuple[int, int]] = {}  # jobs with tasks that are not laid out: their queue, and how many
 
@@ -117,7 +126,7 @@ class Admission:
     def admit(self, job: JobAsked) -> Admitted:
         """Take places for a job, and return the numbers of its tasks, which may arrive when all are laid out.
 
-        Raises InputError where there is no room, before anything but lanes is written.
+        Raises InputError where there is no room, before anything is written.
         """
         return self._write(self.latest + self.masters, job, None)
 
@@ -128,8 +137,12 @@ class Admission:
         return admitted
 
     def _write(self, number: int, job: JobAsked, first: int | None) -> Admitted:
-        lanes = tuple(self.lane(job.queue, stage.shape, stage.tasks if stage.gang else 0) for stage in job.stages)
-        taken = self._room_for(number, job, lanes, first)
+        lanes = self._take_lanes(job)
+        try:
+            taken = self._room_for(number, job, lanes, first)
+        except InputError:
+            self._leave_lanes(job)
+            raise
         self.latest = max(self.latest, number)
         numbers, place, gangs = [], taken.places, iter(taken.gangs)
         for order, stage in enumerate(job.stages):
@@ -229,19 +242,43 @@ class Admission:
             self.edges.give(job.edges, job.edge_count)
         for gang in job.gangs:
             self.gangs.give(gang, 1)
+        self._leave_lanes(job.asked)
 
     # -- lanes and queues ----------------------------------------------------------------------------------------------
 
+    def _take_lanes(self, job: JobAsked) -> tuple[int, ...]:
+        """Return the lanes of the stages of a job. Raises InputError where there are too few, and none is taken."""
+        taken: list[int] = []
+        try:
+            for key in keys_of(job):
+                taken.append(self.lane(*key))
+        except InputError:
+            self._leave_lanes(job, len(taken))
+            raise
+        return tuple(taken)
+
     def lane(self, queue: int, shape: int, gang: int) -> int:
-        """Return the lane of tasks of a queue and shape, that start in gangs of a size (0: by themselves)."""
+        """Return the lane of one stage more of a queue and shape, whose tasks start in gangs of a size (0: alone)."""
         key = queue, shape, gang
-        if key not in self.lanes:
-            if len(self.lanes) == self.master.lanes.root.size:
-                raise InputError(f"job: there may be {len(self.lanes):,} kinds of tasks at most, and there are so many")
-            self._widen(queue)
-            self.lanes[key] = len(self.lanes)
+        number, is_new = self.lanes.number(key)
+        if is_new:
+            try:
+                self._widen(queue)
+            except InputError:
+                self.lanes.give_back(key)
+                raise
             self.of_queue[queue] = self.of_queue.get(queue, 0) + 1
-        return self.lanes[key]
+        self.jobs_with[key] += 1
+        return number
+
+    def _leave_lanes(self, job: JobAsked, stages: int | None = None) -> None:
+        """Give the lanes of the first stages of a job back, of which no task is in one any more."""
+        for key in keys_of(job)[:stages]:
+            self.jobs_with[key] -= 1
+            if not self.jobs_with[key]:
+                del self.jobs_with[key]
+                self.lanes.give_back(key)
+                self.of_queue[key[0]] -= 1
 
     def _widen(self, queue: int) -> None:
         """Make place for one more lane of a queue: where its places are used up, twice as many are somewhere else."""

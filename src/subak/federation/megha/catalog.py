@@ -3,6 +3,7 @@
 Each is a row, or a column, of a table with room for more; whoever drives roles writes it before any message names it.
 Handlers look up what messages name and walk over nothing else, so what nobody names yet is not there for them.
 """
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
@@ -17,21 +18,38 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Numbers(Generic[Key]):
-    """Numbers of things by what they are, each behind those that were given or learnt before, from *first* on."""
+    """Numbers of things by what they are, from *first* on; one that was given back is another's later."""
 
     def __init__(self, room: int, what: str, first: int = 0) -> None:
         self.room, self.what, self.first = room, what, first
         self.of: dict[Key, int] = {}
+        self.free: list[int] = []  # given back
+        self.next = first
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for one more."""
+        return not self.free and self.next == self.first + self.room
 
     def number(self, key: Key) -> tuple[int, bool]:
         """Return the number of a thing, and whether it is new. Raises InputError where there is no room for it."""
         if key in self.of:
             return self.of[key], False
-        number = max(self.of.values(), default=self.first - 1) + 1
-        if number == self.first + self.room:
+        if self.is_full:
             raise InputError(f"{self.what}: there may be {self.room:,} at most, and there are so many")
-        self.of[key] = number
+        number = self.free.pop() if self.free else self.next
+        self.learn(key, number)
         return number, True
+
+    def learn(self, key: Key, number: int) -> None:
+        """Note the number of a thing that was given before."""
+        self.of[key], self.next = number, max(self.next, number + 1)
+
+    def give_back(self, key: Key) -> int:
+        """Let the number of a thing be another's, and return it."""
+        number = self.of.pop(key)
+        self.free.append(number)
+        return number
 
 
 class Catalog:
@@ -39,20 +57,21 @@ class Catalog:
 
     def __init__(
         self, request: np.ndarray, constraint_set: np.ndarray, capacity: np.ndarray, allowed: np.ndarray, *,
-        shapes: range | None = None, configurations: range | None = None,
+        configurations: range | None = None,
     ) -> None:
         """All tables are empty, with room: *request*, int32[resource, shape]; *constraint_set*, int32[shape];
         *capacity*, int32[resource, configuration]; *allowed*, uint64[constraint set, block], of every fleet.
 
-        *shapes*, *configurations*: the numbers that are given here, all where nobody else gives any.
+        *configurations*: the numbers that are given here, all where nobody else gives any.
         """
         self.request, self.constraint_set, self.capacity, self.allowed = request, constraint_set, capacity, allowed
-        own = range(request.shape[1]) if shapes is None else shapes
-        self.shapes = Numbers[tuple[tuple[int, ...], tuple[Constraint, ...]]](len(own), "shapes of tasks", own.start)
+        self.shapes = Numbers[tuple[tuple[int, ...], tuple[Constraint, ...]]](request.shape[1], "shapes of tasks")
         self.sets = Numbers[tuple[Constraint, ...]](len(allowed), "sets of constraints")
         own = range(capacity.shape[1]) if configurations is None else configurations
         self.configurations = Numbers[tuple[int, ...]](len(own), "capacities of machines", own.start)
         self.attributes: dict[int, dict[str, str]] = {}  # of machines
+        self.set_of: dict[int, tuple[Constraint, ...]] = {}  # of each shape
+        self.shapes_with: Counter[tuple[Constraint, ...]] = Counter()  # how many have each set
 
     def shape(self, request: Sequence[int], constraints: Sequence[Constraint] = ()) -> int:
         """Return the shape of tasks that ask for so much (units), of machines that meet all constraints."""
@@ -62,8 +81,15 @@ class Catalog:
         return shape
 
     def learn_shape(self, shape: int, request: Sequence[int], constraints: Sequence[Constraint] = ()) -> None:
-        """Write down what tasks of a shape ask for, whoever gave it its number."""
-        self.request[:, shape], self.constraint_set[shape] = request, self.constraint_set_of(constraints)
+        """Write down what tasks of a shape ask for from now on, whoever gave it its number."""
+        key, before = tuple(sorted(set(constraints))), self.set_of.get(shape)
+        if before is not None:
+            self.shapes_with[before] -= 1
+            if not self.shapes_with[before] and before != key:
+                self.sets.give_back(before)
+        self.set_of[shape] = key
+        self.shapes_with[key] += 1
+        self.request[:, shape], self.constraint_set[shape] = request, self.constraint_set_of(key)
 
     def constraint_set_of(self, constraints: Sequence[Constraint]) -> int:
         """Return the number of a set of constraints."""

@@ -110,6 +110,13 @@ def behind(ledger: Ledger, place: int) -> int:
     return place + 1 if place + 1 < ledger.size[RING] else 0
 
 
+def names_shape(ledger: Ledger, shape: int) -> bool:
+    """Whether what views are built from names a shape: entries from the last whole state on, or all there are."""
+    last = int(ledger.size[VERSION])
+    first = max(int(ledger.size[WHOLE_AT]), last - int(ledger.size[RING]), 0)
+    return bool((ledger.entry["shape"][ring_place(ledger, np.arange(first, last))] == shape).any())
+
+
 # -- a copy at a receiver: what messages brought of a sender's ledger --------------------------------------------------
 
 

@@ -151,7 +151,7 @@ class Node:
         self.bounds = {  # of numbers in messages from outside: they are within the tables
             "machine": range(NOBODY, layout.machines), "row": range(NOBODY, layout.places),
             "owner": range(NOBODY, layout.global_masters), "queue": range(NOBODY, rooms.queues),
-            "shape": range(NOBODY, layout.global_masters * rooms.shapes), "victims": range(NOBODY, rooms.queues),
+            "shape": range(NOBODY, layout.shapes), "victims": range(NOBODY, rooms.queues),
             "reason": range(len(REASONS))}
         self.services: dict[int, Serve] = {}  # of the roles that are here
         self.facts = Facts()

@@ -163,7 +163,7 @@ class Claims:
             if answer.behind == self.claim.behind:
                 self.heard.add(peer[1])
             for shape in answer.shapes:
-                self.node.learn_shape(shape)
+                self.node.learn(shape)
             return
         words = _words(self.node, answer)
         self.problem = self.problem or f"a local master {words}"

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from msgspec import Struct, msgpack
 
+from subak.workload.predicates import Constraint
+
 SHAPE, CONFIGURATION, MACHINE, JOB, QUEUES = range(5)  # kinds of facts
 
 
@@ -22,10 +24,24 @@ class Fact(Struct, frozen=True, array_like=True):
 
 
 class ShapeFact(Struct, frozen=True, array_like=True):
-    """What tasks of a shape ask for: units of each resource, and constraints (attribute, operator, value)."""
+    """What tasks of a shape ask for: units of each resource, and constraints (attribute, operator, value).
+
+    *version*: how often its number stood for something else before.
+    """
 
     request: tuple[int, ...]
     constraints: tuple[tuple[str, str, str], ...] = ()
+    version: int = 0
+
+    @property
+    def predicates(self) -> tuple[Constraint, ...]:
+        """The constraints, each once, in order."""
+        return tuple(sorted({Constraint(*each) for each in self.constraints}))
+
+
+def shape_fact(number: int, shape: ShapeFact) -> Fact:
+    """Return what is said of a shape."""
+    return Fact(SHAPE, number, encoded(shape), shape.version)
 
 
 class ConfigurationFact(Struct, frozen=True, array_like=True):

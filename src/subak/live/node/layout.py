@@ -26,8 +26,7 @@ class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
 
     tasks: Room = 1 << 20  # that have not ended, of a global master; rounded up to a power of two: a largest job fits
     machines: Room = 256  # of a cluster; rounded up to whole blocks for each global master
-    shapes: Room = 1024  # kinds of tasks that a global master has ever seen
-    constraint_sets: Room = 256
+    shapes: Room = 4096  # kinds of tasks, by what they ask for, of the jobs of a global master that are open
     configurations: Room = 256  # kinds of machines that a local master has ever seen
     queues: Room = 256
     attempts_each: Room = 512  # of a machine, with those that have ended and are not noted yet
@@ -78,6 +77,11 @@ class Layout(Struct, frozen=True, dict=True):
         """
         return Sizes(gang, self.attempts, self.rooms.attempts_each, self.machines_each, self.global_masters,
                      self.clusters)
+
+    @cached_property
+    def shapes(self) -> int:
+        """Numbers of shapes of all global masters."""
+        return self.global_masters * self.rooms.shapes
 
     @cached_property
     def machines(self) -> int:

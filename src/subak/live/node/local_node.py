@@ -12,13 +12,16 @@ from msgspec import Struct, msgpack, structs
 from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.catalog import Catalog, empty_fleet
-from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, build_ledger, carried
+from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, build_ledger, carried, names_shape
 from subak.federation.megha.local_master.handlers import kill
 from subak.federation.megha.local_master.state import (
     ACTIVE,
+    ATTEMPT_HELD,
+    ATTEMPT_KILLING,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
     EPOCH,
+    write_whole,
 )
 from subak.federation.megha.roles import LocalMasterTables, serve_local_master
 from subak.federation.megha.tables import build_by_machine, build_local_master
@@ -46,6 +49,7 @@ from subak.federation.messages import (
     WATCH,
     WORKER,
 )
+from subak.fleet.amounts import give_back, take
 from subak.live.node.base import Link, Put, Serve
 from subak.live.node.claims import Known
 from subak.live.node.facts import (
@@ -56,6 +60,7 @@ from subak.live.node.facts import (
     ConfigurationFact,
     Fact,
     MachineFact,
+    ShapeFact,
     encoded,
     read_configuration,
     read_shape,
@@ -73,10 +78,10 @@ from subak.live.node.removal import (
     remove,
     was_removed,
 )
-from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
+HOLDING = (ATTEMPT_HELD, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING)  # states of attempts that hold amounts
 PERIODIC = frozenset((CHECK, WATCH))
 WITHOUT_MACHINE = frozenset((ASK, NOTED, PULSE))  # kinds of messages that name none
 OF_WORKERS = frozenset((ALIVE, OVER, STARTED, HOLDS))
@@ -114,11 +119,10 @@ class LocalNode(MasterNode):
         self._begin(disk)
 
     def _build(self) -> None:
-        layout, rooms, resources = self.layout, self.layout.rooms, len(self.layout.resources)
-        shapes = layout.global_masters * rooms.shapes
+        layout, shapes, resources = self.layout, self.layout.shapes, len(self.layout.resources)
         self.topology, self.rules = layout.topology(), self.timing.rules(layout.standby)
         self.shapes = Requests(np.zeros((resources, shapes), np.int32), np.zeros(shapes, np.int32))
-        books = empty_fleet(resources, layout.machines, rooms.constraint_sets, shapes)
+        books = empty_fleet(resources, layout.machines, shapes, shapes)
         self.catalog = Catalog(self.shapes.request, self.shapes.constraint_set, self.topology.capacity, books.allowed,
                                configurations=layout.configurations_of(self.number))
         self.local = build_local_master(
@@ -141,7 +145,7 @@ class LocalNode(MasterNode):
         self.use()
         for number, body in sorted(disk.get("configuration", {}).items()):
             capacity = read_configuration(body).capacity
-            self.catalog.configurations.of[capacity] = int(number)
+            self.catalog.configurations.learn(capacity, int(number))
             self.catalog.learn_configuration(int(number), capacity)
             self.facts.note(Fact(CONFIGURATION, int(number), body))
         for number, body in sorted(disk.get("machine", {}).items()):
@@ -289,12 +293,25 @@ class LocalNode(MasterNode):
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
         if fact.kind == SHAPE:
-            shape = read_shape(fact.body)
-            self.catalog.learn_shape(fact.number, shape.request, [Constraint(*each) for each in shape.constraints])
+            self._learn_shape(fact.number, read_shape(fact.body))
         elif fact.kind == QUEUES:
             for peer in self.links:
                 if peer[0] == GLOBAL_MASTER:
                     self.say(peer, [(QUEUES, 0)])
+
+    def _learn_shape(self, number: int, shape: ShapeFact) -> None:
+        """Let a number stand for a shape from now on; what attempts hold that name it is counted anew."""
+        local, rows = self.local, self.local.rows.row[: self.local.rows.size[ROWS_EVER]]
+        named = (rows["machine"] != NOBODY) & (rows["shape"] == number) & np.isin(rows["state"], HOLDING)
+        machines = rows["machine"][named].tolist()
+        for machine in machines:
+            give_back(local.fleet, self.shapes, number, machine)
+        self.catalog.learn_shape(number, shape.request, shape.predicates)
+        local.fleet.frontier[:, number] = 0  # of a search for something else
+        for machine in machines:
+            take(local.fleet, self.shapes, number, machine)
+        if names_shape(local.ledger, number):
+            write_whole(local, self.topology)
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""

@@ -17,7 +17,7 @@ from subak.workload.predicates import Constraint as Predicate
 from subak.workload.predicates import is_met
 
 NEVER = math.inf
-ROOMS = Rooms(tasks=128, machines=64, shapes=32, constraint_sets=8, configurations=8, queues=8, attempts_each=24)
+ROOMS = Rooms(tasks=128, machines=64, shapes=5, configurations=8, queues=8, attempts_each=24)
 ORDERS = ("round-robin", "round-robin", "drf", "hdrf")
 KINDS = ("kill", "kill", "kill", "trap", "trap", "off", "warden", "cut", "part", "full", "slow")
 STORES, STORES_SHARE = ("lost", "older"), 0.2  # what may become of the store of a global master, in so many cases

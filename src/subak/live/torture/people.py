@@ -62,6 +62,9 @@ class People:
                 self.world.happened["no number for a job yet"] += 1
                 return
             except InputError as error:
+                if "wait for some jobs to end" in str(error):
+                    self.world.happened["too many kinds of tasks for now"] += 1
+                    return
                 if "queue" not in str(error):
                     raise BrokenError(f"{job.client} is refused: {error}") from None
                 self.refused[job.client] = str(error)

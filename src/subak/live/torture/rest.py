@@ -10,9 +10,10 @@ import numpy as np
 
 from subak.federation.megha.global_master.state import QUEUED
 from subak.federation.megha.jobs import OUTCOME_FINISHED, OUTCOMES, SUBMISSION_ENDED
-from subak.federation.megha.local_master.state import ACTIVE
+from subak.federation.megha.local_master.state import ACTIVE, LISTED
 from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
+from subak.fleet.state import FleetState
 from subak.live.executor.attempt import Key
 from subak.live.node.facts import JOB
 from subak.live.node.global_master.global_node import GlobalNode
@@ -37,10 +38,10 @@ def unrest(world: "World", people: People) -> str:
         return f"{late[0]} has not been killed for good"
     answered = {*people.told, *people.refused}
     waits = [job.client for job in world.case.jobs if job.client not in answered]
-    if waits:
-        return f"{waits[0]} waits for its job to be acknowledged"
     if not people.uncordon_all():
         return "machines are cordoned"
+    if waits:
+        return f"{waits[0]} waits for its job to be acknowledged"
     return next(filter(None, (_of_process(world, process) for process in world.processes)), "")
 
 
@@ -64,6 +65,10 @@ def _is_dead(world: "World", master: int) -> bool:
     return world.masters[master].node is None
 
 
+def _any_is_dead(world: "World") -> bool:
+    return any(_is_dead(world, master) for master in range(len(world.masters)))
+
+
 def _jobs_known(world: "World", node: GlobalNode | LocalNode | WorkerNode) -> list[int]:
     """Return the jobs that facts are about, but those of masters that never come back."""
     return [number for kind, number in node.facts.known
@@ -81,9 +86,11 @@ def _of_global(world: "World", process: Process, node: GlobalNode) -> str:
     versions = {other.node.queues.version for other in world.masters if isinstance(other.node, GlobalNode)}
     if len(versions) > 1:
         return f"global masters have versions {sorted(versions)} of the queues"
-    if node.touched or node.asked or node.walks or any(process.disk.get(table) for table in ("task", "job", "cancel")):
-        return f"{name} keeps something of tasks"
-    return ""
+    if problem := _held(world, node.master.fleet, node.master.listed):
+        return f"{name} {problem}"
+    keeps = (node.touched, node.asked, node.walks, +node.own_shapes.uses, node.admission.lanes.of,
+             *(process.disk.get(table) for table in ("task", "job", "cancel")))
+    return f"{name} keeps something of tasks: {keeps}" if any(keeps) else ""
 
 
 def _open_job(node: GlobalNode) -> str:
@@ -91,6 +98,13 @@ def _open_job(node: GlobalNode) -> str:
     places, rows = job.places, node.jobs.row[job.places]
     phases = [node.master.task[row]["phase"].item() if row != NOBODY else None for row in rows.tolist()]
     return f"job {job.number}, client {job.stored.client}, states {node.jobs.state[places].tolist()}, phases {phases}"
+
+
+def _held(world: "World", fleet: FleetState, there: np.ndarray) -> str:
+    """Say that the books of a master have tasks on machines that are *there*, where nothing may be left of any."""
+    free, capacity = (amounts[:, : there.size][:, there] for amounts in (fleet.free, fleet.capacity))
+    is_held = not _any_is_dead(world) and (free != capacity).any()
+    return f"has {free.tolist()} free, of {capacity.tolist()}" if is_held else ""
 
 
 def _of_local(world: "World", process: Process, node: LocalNode) -> str:
@@ -103,6 +117,8 @@ def _of_local(world: "World", process: Process, node: LocalNode) -> str:
         for row in node.local.rows.row[: node.local.rows.size[2]]:
             if _is_used(node.local.rows.first, node.local.rows.row, row) and not _is_dead(world, int(row["owner"])):
                 return f"{name} keeps task {row['task']} in state {row['state']} on machine {row['machine']}"
+        if problem := _held(world, node.local.fleet, node.local.machine["state"] == LISTED):
+            return f"{name} {problem}"
     if _jobs_known(world, node):
         return f"{name} knows of jobs {_jobs_known(world, node)}"
     return f"{name} has questions" if node.questions else ""
@@ -126,6 +142,9 @@ def _of_worker(world: "World", process: Process, node: WorkerNode) -> str:
         if not _is_dead(world, int(row["owner"])):
             return f"{name} keeps task {row['task']} in state {row['state']}"
         number = int(row["next"])
+    free = [node.workers.free[resource, node.number] for resource in range(len(node.join.capacity))]
+    if free != list(node.join.capacity) and not _any_is_dead(world):
+        return f"{name} believes that {free} are free"
     if node.halting or node.alive:
         return f"{name} has attempts: {node.alive}"
     if _jobs_known(world, node):
@@ -155,7 +174,7 @@ def check_outcomes(world: "World", people: People) -> None:
     for client, jobs in found.items():
         if len(jobs) > 1 or people.told.get(client, jobs[0]) != jobs[0]:
             raise BrokenError(f"{client} has jobs {jobs}, and was told of {people.told.get(client)}")
-    if world.watch.alive and not any(_is_dead(world, place) for place in range(len(world.masters))):
+    if world.watch.alive and not _any_is_dead(world):
         raise BrokenError(f"there runs {world.watch.alive}")
 
 

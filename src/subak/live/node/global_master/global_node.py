@@ -49,7 +49,6 @@ from subak.federation.messages import (
     RESTART,
     SUBMITTER,
 )
-from subak.live.jobfile.spec import Constraint as AskedConstraint
 from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Drop, Put, Serve, within
 from subak.live.node.claims import INCARNATION_KEY, LATEST_JOB_KEY, WRITTEN_FOR_KEY, Claims
@@ -68,6 +67,7 @@ from subak.live.node.facts import (
 )
 from subak.live.node.frames import Answer, Ask, Claimed, Frame, FrameError
 from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of, read_head
+from subak.live.node.global_master.own_shapes import OwnShapes
 from subak.live.node.global_master.queues import QueuesFact, read_queues
 from subak.live.node.global_master.restore import restore_jobs
 from subak.live.node.global_master.walks import STEP_ROWS, Walks
@@ -76,7 +76,6 @@ from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode, cut_rows
 from subak.live.node.removal import tell_removed
 from subak.queues.tree import Queue, TreeFile
-from subak.workload.predicates import Constraint
 from subak.workload.tasks import Requests
 
 ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
@@ -147,12 +146,11 @@ class GlobalNode(MasterNode):
     def _build(self) -> None:
         """Make the tables: empty, with room."""
         layout, rooms, resources = self.layout, self.layout.rooms, len(self.layout.resources)
-        shapes = layout.global_masters * rooms.shapes
+        shapes = layout.shapes
         self.topology, self.rules = layout.topology(), self.timing.rules(layout.standby)
         self.shapes = Requests(np.zeros((resources, shapes), np.int32), np.zeros(shapes, np.int32))
-        view = empty_fleet(resources, layout.machines, rooms.constraint_sets, shapes)
-        self.catalog = Catalog(self.shapes.request, self.shapes.constraint_set, self.topology.capacity, view.allowed,
-                               shapes=layout.shapes_of(self.number))
+        view = empty_fleet(resources, layout.machines, shapes, shapes)
+        self.catalog = Catalog(self.shapes.request, self.shapes.constraint_set, self.topology.capacity, view.allowed)
         places = layout.places
         submitter = build_submitter(0, places, places, *self.shapes, np.inf)._replace(number=self.number)
         lanes, nothing = 4 * rooms.shapes, np.zeros((0, layout.machines), np.int16)
@@ -196,29 +194,13 @@ class GlobalNode(MasterNode):
         self.admission.latest = max(self.admission.latest, int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big"))
         self.use()
         self.master.scalar[INCARNATION] = incarnation  # `restart` makes it one more
-        self._learn_shapes()
+        self.own_shapes = OwnShapes(self, incarnation + 1)
+        self.own_shapes.restore()
         self.admission.latest = max([self.admission.latest, *self.ended])  # no number is given twice
         restore_jobs(self)
         self.claims = Claims(self, life)
         self.writes.append(Put("incarnation", [INCARNATION_KEY], [(incarnation + 1).to_bytes(8, "big")]))
         self.tell(RESTART)
-
-    def _learn_shapes(self) -> None:
-        for number, body in sorted(self.disk.get("shape", {}).items()):
-            self._know_shape(Fact(SHAPE, int(number), body))
-
-    def _know_shape(self, fact: Fact) -> None:
-        """Note a shape to which this global master has given its number."""
-        shape = read_shape(fact.body)
-        constraints = tuple(Constraint(*each) for each in shape.constraints)
-        self.catalog.shapes.of[shape.request, tuple(sorted(set(constraints)))] = fact.number
-        self.learn(fact)
-
-    def learn_shape(self, fact: Fact) -> None:
-        """Note a shape that a former store of this global master has given its number, and write it down."""
-        if (SHAPE, fact.number) not in self.facts.known:
-            self._know_shape(fact)
-            self.writes.append(Put("shape", [fact.number], [fact.body]))
 
     # -- what people ask for -------------------------------------------------------------------------------------------
 
@@ -243,7 +225,7 @@ class GlobalNode(MasterNode):
         for number, stage in enumerate(spec.stages):
             if stage.gang and stage.tasks > GANG_MAX:
                 raise InputError(f"stages[{number}].tasks: a gang may have {GANG_MAX:,} at most, not {stage.tasks:,}")
-        shapes = tuple(self._shape_of(stage.resources, stage.constraints) for stage in spec.stages)
+        shapes = self.own_shapes.numbers(spec.stages)
         admitted = self.admission.admit(asked_of(spec, queue, shapes, clock))
         stored = StoredJob(json.encode(spec), client, queue, shapes, admitted.places, clock)
         job = Job(admitted.number, stored, spec, admitted)
@@ -292,24 +274,9 @@ class GlobalNode(MasterNode):
     def open_job(self, job: Job) -> None:
         """Note a job, and what those who run it must know."""
         self.book.add(job)
+        self.own_shapes.use(job.stored.shapes)
         fact = fact_of(self.job_name(job.number), job.spec, job.admitted.places)
         self.learn(Fact(JOB, job.number, encoded(fact)))
-
-    def _shape_of(self, resources: Mapping[str, int], constraints: Iterable[AskedConstraint]) -> int:
-        """Return the shape of tasks; one that is new is written."""
-        unknown = sorted(set(resources) - set(self.layout.resources))
-        if unknown:
-            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has "
-                             f"{', '.join(self.layout.resources)}")
-        request = tuple(resources.get(name, 0) for name in self.layout.resources)
-        wanted = [Constraint(each.attribute, each.operator, each.value) for each in constraints]
-        shape = self.catalog.shape(request, wanted)
-        if (SHAPE, shape) not in self.facts.known:
-            named = tuple((each.attribute, each.operator, each.value) for each in sorted(set(wanted)))
-            body = encoded(ShapeFact(request, named))
-            self.learn(Fact(SHAPE, shape, body))
-            self.writes.append(Put("shape", [shape], [body]))
-        return shape
 
     # -- queues --------------------------------------------------------------------------------------------------------
 
@@ -357,6 +324,7 @@ class GlobalNode(MasterNode):
         """Say from which store this is, and which queues there are, so that others hear of them by a local master."""
         if peer[0] == LOCAL_MASTER:
             self.frame_to(peer, self.claims.to(peer[1]))
+            self.say(peer, [(SHAPE, number) for number in self.own_shapes.shape])
         self.say(peer, [(QUEUES, 0)])
         if peer[0] == LOCAL_MASTER:
             tell_removed(self, peer[1])
@@ -364,14 +332,21 @@ class GlobalNode(MasterNode):
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
         if fact.kind == SHAPE:
-            shape = read_shape(fact.body)
-            self.catalog.learn_shape(fact.number, shape.request, [Constraint(*each) for each in shape.constraints])
+            self._learn_shape(fact.number, read_shape(fact.body))
         elif fact.kind == CONFIGURATION:
             self.catalog.learn_configuration(fact.number, read_configuration(fact.body).capacity)
         elif fact.kind == MACHINE:
             self.catalog.describe(fact.number, read_machine(fact.body).attributes)
         elif fact.kind == QUEUES:
             self._take_queues(read_queues(fact.body))
+
+    def _learn_shape(self, number: int, shape: ShapeFact) -> None:
+        if number in self.layout.shapes_of(self.number) and self.own_shapes.shape.get(number) != shape:
+            self.own_shapes.hear(number, shape)
+            if self.own_shapes.shape[number] != shape:
+                return  # that it stands for something else was said
+        self.catalog.learn_shape(number, shape.request, shape.predicates)
+        self.master.fleet.frontier[:, number] = 0  # of a search for something else
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
@@ -543,6 +518,7 @@ class GlobalNode(MasterNode):
         if len(self.ended) > ENDED_MAX:
             self._drop_ended(self.ended.popleft())
         self.book.remove(job)
+        self.own_shapes.leave(job.stored.shapes)
         self.walks.forget(job.number)
         self.admission.forget(job.admitted)
         self.retract([(JOB, job.number)])

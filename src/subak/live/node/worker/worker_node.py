@@ -27,6 +27,7 @@ from subak.federation.megha.worker import (
     Workers,
     adopt,
     begin_incarnation,
+    hold,
     report_end,
 )
 from subak.federation.megha.worker_role import WorkerTables, serve_worker
@@ -268,9 +269,19 @@ class WorkerNode(PlainNode):
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
         if fact.kind == SHAPE:
-            self.requests.write(fact.number, read_shape(fact.body).request)
+            self._learn_shape(fact.number, read_shape(fact.body).request)
         elif fact.kind == CONFIGURATION:
             self.topology.capacity.write(fact.number, read_configuration(fact.body).capacity)
+
+    def _learn_shape(self, number: int, request: tuple[int, ...]) -> None:
+        """Let a number stand for a shape from now on; what attempts hold that name it is counted anew."""
+        named = [row for row in self._used().values() if row["shape"] == number and row["state"] == WORKER_RUNNING] \
+            if (0, number) in self.requests else []
+        amounts: Any = Requests(self.requests, None)  # type: ignore[arg-type]
+        for sign in (1, -1):
+            for _ in named:
+                hold(self.workers, amounts, number, self.number, sign)
+            self.requests.write(number, request)
 
     def on_frame(self, peer: Peer, frame: Frame) -> None:
         """Take in a frame without messages."""
