@@ -228,8 +228,8 @@ def soak(federation: Federation, tasks: int) -> None:
 def many(folder: Path) -> None:
     """Print the latency beside very many machines, all of them held, and very many waiting tasks."""
     federation = Federation(
-        folder, workers=MACHINES, capacity=(SLOT + LEFT, 1024), timing=SLOW, executor="none",
-        rooms={"tasks": WAITING + 2 * MACHINES, "machines": MACHINES, "attempts_each": 8})
+        folder, clusters=1, workers=MACHINES, capacity=(SLOT + LEFT, 1024), timing=SLOW, executor="none",
+        rooms={"attempts_each": 8})  # for so many workers in one process
     workers = None
     try:
         masters = [name for name in federation.members if not name.startswith("w")]

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from subak.errors import InputError
 from subak.federation.megha.ledger import ENTRY_WHOLE, VERSION, WHOLE_AT
@@ -118,7 +119,7 @@ def test_what_a_former_store_has_given_is_taken_over_unless_open_jobs_stand_for_
 # -- in a federation ---------------------------------------------------------------------------------------------------
 
 
-def world_of(*seconds):
+def world_of(*seconds, kinds=8):
     """A federation of one cluster with one machine; a job of each time, each of a request of its own."""
     jobs = []
     for number, each in enumerate(seconds):
@@ -126,8 +127,8 @@ def world_of(*seconds):
                       constraints=(Constraint("rack", "!=", str(number)),))
         jobs.append(JobCase(3.0 + number, f"client {number}", JobSpec(Metadata(f"j{number}"), "a", (tasks,)),
                             (((each, 0),),)))
-    machines = (MachineCase(0, (1000, 8), "", False),)
-    world = World(Case(1, Layout(1, 1, ("cpu", "memory"), True, ROOMS), Timing(), machines, (QueueSetup("a", 0),),
+    machines, rooms = (MachineCase(0, (1000, 8), "", False),), structs.replace(ROOMS, configurations=kinds)
+    world = World(Case(1, Layout(1, 1, ("cpu", "memory"), True, rooms), Timing(), machines, (QueueSetup("a", 0),),
                        "round-robin", tuple(jobs), (), (), (), 0.0, 0.0, 0.0, 0.0))
     for process in (*world.masters, *world.locals):
         world.start(process)
@@ -217,3 +218,18 @@ def test_a_local_master_that_was_away_is_told_when_it_is_back():
     world.until(2 * ROOM + 8.0)
     assert [world.locals[1].node.facts.known[SHAPE, number] for number in range(ROOM)] == [
         world.masters[0].node.facts.known[SHAPE, number] for number in range(ROOM)]
+
+
+def test_a_machine_of_one_kind_too_many_does_not_join_and_the_others_go_on():
+    world = world_of(0.2, kinds=3)  # with that of nothing
+    world.machines.add(MachineCase(0, (2000, 8), "", False))
+    world.until(3.0)
+    local = world.locals[0].node
+    assert len(local.machines) == 2
+    join = structs.replace(world.machines.all[1].process.node.join, name="m9", identity="another", capacity=(3000, 8))
+    words = "machine m9: this local master tells 3 different amounts that machines have apart, and no more: raise"
+    assert local._refusal((1, -1), join).startswith(words)
+    assert local._refusal((1, -1), structs.replace(join, capacity=(2000, 8))) == ""
+    local.cordon(0, True)
+    world.until(5.0)
+    assert len(world.watch.finished) == 1

@@ -27,15 +27,15 @@ class Numbers(Generic[Key]):
         self.next = first
 
     @property
-    def is_full(self) -> bool:
-        """Whether there is no room for one more."""
-        return not self.free and self.next == self.first + self.room
+    def left(self) -> int:
+        """For how many more there is room."""
+        return len(self.free) + self.first + self.room - self.next
 
     def number(self, key: Key) -> tuple[int, bool]:
         """Return the number of a thing, and whether it is new. Raises InputError where there is no room for it."""
         if key in self.of:
             return self.of[key], False
-        if self.is_full:
+        if not self.left:
             raise InputError(f"{self.what}: there may be {self.room:,} at most, and there are so many")
         number = self.free.pop() if self.free else self.next
         self.learn(key, number)

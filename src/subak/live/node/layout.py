@@ -25,9 +25,9 @@ class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
     """How much of everything there may be at once; memory is used as it comes to be."""
 
     tasks: Room = 1 << 20  # that have not ended, of a global master; rounded up to a power of two: a largest job fits
-    machines: Room = 256  # of a cluster; rounded up to whole blocks for each global master
+    machines: Room = 1024  # of a cluster; rounded up to whole blocks for each global master
     shapes: Room = 4096  # kinds of tasks, by what they ask for, of the jobs of a global master that are open
-    configurations: Room = 256  # kinds of machines that a local master has ever seen
+    configurations: Room = 4096  # kinds of machines that a local master has ever seen
     queues: Room = 256
     attempts_each: Room = 512  # of a machine, with those that have ended and are not noted yet
     attempts: Room = 8  # of a cluster likewise, for each of its machines; and ATTEMPTS_MORE

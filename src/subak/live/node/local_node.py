@@ -73,6 +73,7 @@ from subak.live.node.removal import (
     begin_anew,
     dismissal,
     is_free_again,
+    no_more_kinds,
     no_room,
     number_for_another,
     remove,
@@ -234,6 +235,10 @@ class LocalNode(MasterNode):
             return f"machine {join.name}: has {len(join.capacity)} resources, not {len(self.layout.resources)}"
         if any((WORKER, place) in self.links for place in others):
             return f"machine {join.name}: another worker of this name is connected"
+        return no_more_kinds(self, join) or self._refusal_of_number(peer, join)
+
+    def _refusal_of_number(self, peer: Peer, join: Join) -> str:
+        """Return why a machine may not join under its number, or nothing; one that has none yet may."""
         if join.machine < 0:
             return ""
         if join.machine != peer[1] or self.layout.cluster_of(join.machine) != self.cluster:

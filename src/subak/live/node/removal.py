@@ -74,6 +74,16 @@ def no_room(node: "LocalNode", name: str) -> str:
             "those out that are lost for good: subak machines remove NAME")
 
 
+def no_more_kinds(node: "LocalNode", join: Join) -> str:
+    """Return why a cluster takes no machine that has other amounts than any before, or nothing where it does."""
+    kinds, nothing = node.catalog.configurations, (0,) * len(join.capacity)  # of one that is cordoned, or joins
+    if len({join.capacity, nothing} - kinds.of.keys()) <= kinds.left:
+        return ""
+    return (f"machine {join.name}: this local master tells {node.layout.rooms.configurations:,} different amounts that "
+            "machines have apart, and no more: raise configurations of [rooms] in the federation file, or round what "
+            "machines say that they have")
+
+
 def tell_removed(node: "GlobalNode", local: int) -> None:
     """Tell a local master, which may not have heard of it, which machines of its cluster were removed."""
     first = local % node.layout.clusters * node.layout.machines_each
