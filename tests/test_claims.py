@@ -8,6 +8,8 @@ from msgspec import msgpack, structs
 from federations import Folder, left, until
 from subak import exit_codes
 from subak.errors import InputError
+from subak.federation.megha.topology import INCARNATION_BITS
+from subak.federation.messages import GLOBAL_MASTER
 from subak.live.api.errors import UnavailableError
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.claims import (
@@ -326,3 +328,23 @@ def _taken(client):
         return client.submit("metadata: {name: two}\nqueue: research\ncommand: ['true']\n").id
     except UnavailableError:
         return None
+
+
+def test_a_store_is_not_behind_what_its_own_incarnation_has_requested_by_the_partner():
+    """Found by torture (seed 1424): a standby that had not heard of the incarnation was told by workers of it."""
+    pair = Pair(standby=True)
+    pair.begin_again()
+    known = pair.locals[1].node.claims
+    former = known.claims[0]
+    known.claims[0] = structs.replace(former, incarnation=former.incarnation - 1, life="former", reserved=former.began)
+    claim = pair.node.claims.to(1)
+    known.requested[0] = (claim.incarnation << INCARNATION_BITS) + 5
+    known.take((GLOBAL_MASTER, 0), claim)
+    assert known.claims[0] == claim
+    known.claims[0] = structs.replace(former, incarnation=former.incarnation - 1, life="former", reserved=former.began)
+    known.requested[0] = (claim.incarnation + 1 << INCARNATION_BITS) + 5
+    known.take((GLOBAL_MASTER, 0), claim)
+    assert known.claims[0] != claim
+    known.requested[0] = claim.attempt + 1
+    known.take((GLOBAL_MASTER, 0), claim)
+    assert known.claims[0] != claim

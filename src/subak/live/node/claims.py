@@ -241,7 +241,7 @@ class Known:
         link, owner = self.node.links[peer], peer[1]
         known = self.claims.get(owner)
         link.has_claimed = True
-        if known is not None and is_behind(claim, known, self._last_attempt(owner)):
+        if known is not None and is_behind(claim, known, self._last_attempt(owner, claim.incarnation)):
             link.is_deaf = True
             self.node.frame_to(peer, Claimed(known.reserved, claim.behind, (), known, self._jobs(owner, claim.latest)))
             return
@@ -270,10 +270,13 @@ class Known:
         held = rows.row[: rows.size[ROWS_EVER]]
         return np.flatnonzero((held["machine"] != NOBODY) & (held["owner"] == owner))
 
-    def _last_attempt(self, owner: int) -> int:
-        """Return the last attempt of a global master that is known here: it was requested, or runs."""
-        held = self.node.local.rows.row["attempt"][self._held(owner)]
-        return max(self.requested.get(owner, 0), int(held.max(initial=0)))
+    def _last_attempt(self, owner: int, incarnation: int) -> int:
+        """Return the last attempt of a global master that is known here, requested or running, but for an incarnation.
+
+        Of the one that claims workers may have told before it did: it was heard by the partner.
+        """
+        attempts = [self.requested.get(owner, 0), *self.node.local.rows.row["attempt"][self._held(owner)].tolist()]
+        return max((each for each in attempts if each >> INCARNATION_BITS != incarnation), default=0)
 
     def _jobs(self, owner: int, latest: int) -> tuple[int, ...]:
         """Return jobs of a global master that were heard of here, and that it does not know."""
