@@ -11,6 +11,8 @@
 #   make planted  plant defects that no test had noticed once, and see that each is noticed
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
 #   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
+#   make test-hosts    let things go wrong between ten hosts, which are namespaces of this machine, for a minute; root only
+#   make chaos-hosts   the same for SEEDS seeds (10) of SECONDS seconds (90) each
 #   make clean   remove .venv and what was built
 # Debian's own where it is new enough: a newer one on PATH would hide what does not install there.
 PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -18,8 +20,10 @@ PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (
 BIN := .venv/bin
 OUT ?= out/demo
 KILLS ?= 200
+SEEDS ?= 10
+SECONDS ?= 90
 
-.PHONY: help demo demo-live study test lint docs bench mutants planted conditions chaos clean
+.PHONY: help demo demo-live study test lint docs bench mutants planted conditions chaos clean test-hosts chaos-hosts
 .DEFAULT_GOAL := help
 
 help:
@@ -73,6 +77,23 @@ conditions: .venv/installed-dev
 
 chaos: .venv/installed-dev
 	$(BIN)/python tests/chaos.py --kills $(KILLS)
+
+# What it needs beyond Python comes from Debian, where that may be installed; else it says what is missing, and is skipped.
+HOSTS_NEED := iproute2 iptables util-linux mount
+define with-hosts
+@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! { command -v ip && command -v iptables; } >/dev/null; then \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get install -q -y --no-install-recommends $(HOSTS_NEED) >/dev/null \
+	  || { apt-get update -q && apt-get install -q -y --no-install-recommends $(HOSTS_NEED); } >/dev/null || true; fi
+endef
+
+test-hosts: .venv/installed-dev
+	$(with-hosts)
+	$(BIN)/python tests/hosts/run.py --seconds 60
+
+chaos-hosts: .venv/installed-dev
+	$(with-hosts)
+	$(BIN)/python tests/hosts/run.py --first $$(date +%s) --seeds $(SEEDS) --seconds $(SECONDS)
 
 clean:
 	rm -rf .venv build dist

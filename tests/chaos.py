@@ -51,6 +51,12 @@ class Submitted(NamedTuple):
     once: bool = False  # whether none may start twice
 
 
+def make_stamps(stamps: Path) -> None:
+    """Make the folders that tasks write into."""
+    stamps.mkdir()
+    stamps.with_name(f"{stamps.name}-locks").mkdir()
+
+
 class Load:
     """Clients that submit until they are told to stop."""
 
@@ -316,7 +322,7 @@ def check(federation: Federation, load: Load, killer: Killer) -> list[str]:
 def run(kills: int, seed: int, folder: Path) -> list[str]:
     """Do so many kills under a seed, in a folder of its own, and return what is wrong afterwards, as lines."""
     federation, stamps = Federation(folder / "federation", timing=TIMING), folder / "stamps"
-    stamps.mkdir()
+    make_stamps(stamps)
     load = Load(federation, stamps, seed)
     try:
         began = time.monotonic()

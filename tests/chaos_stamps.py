@@ -3,17 +3,20 @@
 An attempt appends a line to the file of its task when it starts, now and then while it runs, and when it ends; so the
 order of the lines is the order in which that happened, whatever clocks say.
 """
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-START, ALIVE, END = "start", "alive", "end"
-# As a shell without other processes writes them: what, attempt, warden, seconds since the machine was booted.
+START, ALIVE, END, TWICE = "start", "alive", "end", "twice"
+# As a shell writes them: what, attempt, warden, seconds since the machine was booted. The lock of the task is held by
+# the shell alone: one who does not get it runs beside another, whatever anybody says.
 SCRIPT = """
 file="$STAMPS/$SUBAK_JOB.$SUBAK_TASK_INDEX"
 say() { read -r up idle < /proc/uptime; echo "$1 $SUBAK_ATTEMPT $SUBAK_WARDEN $up" >> "$file"; }
-say start; left="$1"; while [ "$left" -gt 0 ]; do sleep 0.1; say alive; left=$((left - 1)); done; say end; exit "$2"
+say start; exec 9> "$STAMPS-locks/$SUBAK_JOB.$SUBAK_TASK_INDEX"; flock -n 9 || say twice
+left="$1"; while [ "$left" -gt 0 ]; do sleep 0.1 9>&-; say alive; left=$((left - 1)); done; say end; exit "$2"
 """
 BEFORE_S, AFTER_S = 0.5, 5.0  # a kill of a warden may undo an end that it has not noted, or not told
 LEASE_PART = 0.8  # the last sign of life was before the kill
@@ -29,11 +32,15 @@ class Stamp(NamedTuple):
 
 
 class Kill(NamedTuple):
-    """A warden was killed; or, with *lease_s*, its worker, so that after a lease the machine counts as lost."""
+    """A warden was killed; or, with *lease_s*, its worker, so that after a lease the machine counts as lost.
+
+    Of what ended *until* then nobody may have heard.
+    """
 
     warden: str
     at: float
     lease_s: float = 0.0
+    until: float = math.inf
 
 
 def read_stamps(folder: Path) -> dict[str, list[Stamp]]:
@@ -62,6 +69,8 @@ def overlaps(stamps: Sequence[Stamp]) -> list[str]:
                 found.append(f"attempt {stamp.attempt} says {stamp.what} before it started")
         elif stamp.what == START:
             found.append(f"attempt {stamp.attempt} started twice")
+        if stamp.what == TWICE:
+            found.append(f"attempt {stamp.attempt} runs at {stamp.at:.2f} s beside another that holds the task's lock")
     return found
 
 
@@ -77,7 +86,7 @@ def _explains(kill: Kill, end: Stamp, again: Stamp) -> bool:
     if kill.warden != end.warden:
         return False
     if kill.lease_s:  # nobody heard of the end before the machine had been silent for a lease
-        return end.at >= kill.at - BEFORE_S and again.at >= kill.at + LEASE_PART * kill.lease_s
+        return kill.until >= end.at >= kill.at - BEFORE_S and again.at >= kill.at + LEASE_PART * kill.lease_s
     return -BEFORE_S <= kill.at - end.at <= AFTER_S
 
 

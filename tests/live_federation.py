@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 import tomli_w
 
@@ -59,7 +59,7 @@ class Federation:
             (folder / name).write_text(token)
             (folder / name).chmod(0o600)
         self.clusters = [chr(ord("a") + number) for number in range(clusters)]
-        addresses = free_addresses(masters + (1 + standby) * clusters)
+        addresses = self.addresses(masters + (1 + standby) * clusters)
         self.http = addresses[:masters]
         self.local = {name: addresses[masters + number :: clusters][: 1 + standby]
                       for number, name in enumerate(self.clusters)}
@@ -91,6 +91,10 @@ class Federation:
         data = self.data.setdefault(name, self.folder / "data" / stem)
         self.members[name] = Member(role, self._write(stem, {**content, "data": str(data)}), cluster)
 
+    def addresses(self, count: int) -> list[str]:
+        """Return addresses where nobody listens yet."""
+        return free_addresses(count)
+
     # -- processes -----------------------------------------------------------------------------------------------------
 
     def start(self, *names: str) -> None:
@@ -99,9 +103,12 @@ class Federation:
             member = self.members[name]
             with (self.folder / f"{member.file.stem}.log").open("ab") as log:
                 self.said[name] = log.tell()
-                self.running[name] = subprocess.Popen(
-                    [sys.executable, "-m", "subak.live.process", member.role, member.file], stdin=subprocess.DEVNULL,
-                    stdout=log, stderr=log)
+                self.running[name] = self.begin(
+                    name, [sys.executable, "-m", "subak.live.process", member.role, member.file], log)
+
+    def begin(self, name: str, words: list[Any], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        """Begin the process of a member."""
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def kill(self, name: str) -> None:
         """Kill a member with signal 9."""

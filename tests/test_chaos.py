@@ -5,7 +5,7 @@ import pytest
 
 import chaos
 from chaos_disk import fill_and_free
-from chaos_stamps import ALIVE, END, START, Kill, Stamp, overlaps, repeated, takeovers, wrongs
+from chaos_stamps import ALIVE, END, START, TWICE, Kill, Stamp, overlaps, repeated, takeovers, wrongs
 from live_federation import LOCAL_MASTER, Federation
 
 KILLS, SEED = 20, 1
@@ -48,6 +48,7 @@ def test_attempts_one_after_the_other_do_not_overlap():
     ((f"{START} 1", f"{START} 2", f"{END} 1"), "attempt 1 was alive"),
     ((f"{START} 1", f"{START} 1"), "attempt 1 started twice"),
     ((f"{START} 1", f"{ALIVE} 2"), "attempt 2 says alive before it started"),
+    ((f"{START} 1", f"{TWICE} 1"), "attempt 1 runs at 1.00 s beside another that holds the task's lock"),
 ])
 def test_attempts_that_overlap_are_noticed(lines, words):
     assert words in overlaps(stamps(*lines))[0]
@@ -60,7 +61,9 @@ def test_a_second_run_is_explained_only_by_the_death_of_those_who_knew_of_the_fi
     for kill in (Kill("v", 1.2), Kill("w", 0.2), Kill("w", 60.0)):
         assert repeated(twice, [kill]) == 1
     assert repeated(twice, [Kill("w", 0.9, lease_s=1.0)]) == 0
-    for kill in (Kill("v", 0.9, lease_s=1.0), Kill("w", 0.9, lease_s=3.0), Kill("w", 1.9, lease_s=0.1)):
+    assert repeated(twice, [Kill("w", 0.9, lease_s=1.0, until=1.0)]) == 0
+    for kill in (Kill("v", 0.9, lease_s=1.0), Kill("w", 0.9, lease_s=3.0), Kill("w", 1.9, lease_s=0.1),
+                 Kill("w", 0.9, lease_s=1.0, until=0.95)):
         assert repeated(twice, [kill]) == 1
     assert "1 times more" in wrongs("t", "finished", twice, [])[0]
 
