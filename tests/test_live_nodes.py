@@ -441,3 +441,75 @@ def test_a_drain_of_a_machine_whose_worker_is_not_connected_says_so():
     local.frame_to = lambda peer, frame: said.append(frame)
     local._ask((GLOBAL_MASTER, 0), Ask(1, "drain", number))
     assert "worker of its machine is not connected" in said[0].problem
+
+
+# -- machines that leave by themselves ---------------------------------------------------------------------------------
+
+
+def leave(world, place=0):
+    """Let the worker of a machine leave; return what it is told."""
+    process, told = world.machines.all[place].process, []
+    take = process.node.on_frame
+    process.node.on_frame = lambda peer, frame: (told.append(frame), take(peer, frame))
+    process.node.leave()
+    world.call_soon(process)
+    return told
+
+
+def test_a_machine_that_leaves_ends_what_runs_which_runs_elsewhere_and_is_gone():
+    world = world_of(jobs=[JobCase(3.0, "client", JOB, (((6.0, 0), (1.0, 0)),))], machines=2)
+    world.until(4.0)
+    place = next(place for place, machine in enumerate(world.machines.all) if machine.executor.ledger.rows)
+    number = number_of(world, place)
+    told = leave(world, place)
+    world.until(9.0)
+    assert [frame.words for frame in told if isinstance(frame, Dismissed)][:1] == [
+        f"machine m{place} was removed from the federation; to join again as another, give its worker a new folder "
+        "(data)"]
+    assert [process.node.machines[number].removed for process in world.locals] == [True, True]
+    assert len(world.watch.finished) == 1
+    assert world.watch.beginnings.times[next(iter(world.watch.finished))] == 2
+    assert is_free_again(world.locals[0].node, number)
+
+
+def test_a_machine_does_not_leave_before_the_end_of_what_ran_there_is_noted():
+    world = world_of(jobs=[JobCase(3.0, "client", JOB, (((20.0, 0),),))])
+    world.until(4.0)
+    world.kill(world.masters[0])
+    told = leave(world)
+    world.until(8.0)
+    assert not world.watch.alive
+    assert not [frame for frame in told if isinstance(frame, Dismissed)]
+    world.start(world.masters[0])
+    world.until(12.0)
+    assert [frame for frame in told if isinstance(frame, Dismissed)]
+
+
+def test_a_machine_says_again_that_it_leaves_to_a_local_master_that_was_away():
+    world = world_of()
+    for process in world.locals:
+        world.kill(process)
+    world.until(world.now + 1.0)
+    told = leave(world)
+    world.until(world.now + 20.0)
+    assert not told
+    for process in world.locals:
+        world.start(process)
+    world.until(world.now + 20.0)
+    assert [frame for frame in told if isinstance(frame, Dismissed)]
+    assert [process.node.machines[0].removed for process in world.locals] == [True, True]
+
+
+def test_nothing_starts_on_a_machine_that_leaves():
+    world = world_of(jobs=[JobCase(4.0, "client", JOB, (((1.0, 0),),))])
+    world.kill(world.masters[0])
+    world.until(3.0)
+    process = world.machines.all[0].process
+    process.node.leave()
+    world.locals[0].node.local.scalar[ACTIVE] = 0  # who speaks lets it go; here nobody does yet
+    world.call_soon(process)
+    world.until(3.5)
+    world.locals[0].node.local.scalar[ACTIVE] = 1
+    world.start(world.masters[0])
+    world.until(8.0)
+    assert not world.watch.tries

@@ -2,9 +2,10 @@
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
-from federations import Folder, left, until
+from federations import PATIENCE_S, Folder, left, until
 from subak.live.api.errors import RefusedError
 from subak.live.config import FederationFile, read
 from subak.live.tokens import JOIN, PEOPLE, new_token
@@ -214,6 +215,27 @@ def test_a_machine_that_was_removed_is_refused_and_its_worker_ends_with_one_line
             until(lambda: federation.running["a1"].poll() is not None)
             assert federation.said("a1").splitlines()[-1].startswith(
                 "subak: machine a1 was removed from the federation; to join again as another")
+    finally:
+        federation.over()
+
+
+def test_a_worker_that_leaves_ends_its_tasks_and_its_machine_is_gone_at_once():
+    federation = Folder(clusters=1, workers=1)
+    try:
+        for name in ("a", "a-standby", "g0", "g1"):
+            federation.start(name)
+        worker = federation.start("a1", "--leave")
+        with federation.client() as client:
+            until(lambda: any(machine.state == "ready" for machine in client.machines()))
+            job = client.submit(msgspec.json.encode({
+                "apiVersion": "subak/v1", "kind": "Job", "metadata": {"name": "long"}, "queue": "research",
+                "command": ["sleep", "1000"], "grace_period": "100ms"}))
+            until(lambda: client.job(job.id).counts.running == 1)
+            worker.terminate()
+            assert worker.wait(PATIENCE_S) == 0
+            assert "leaves the federation" in federation.said("a1")
+            until(lambda: not client.machines())
+            assert client.job(job.id).counts.waiting == 1  # for another machine
     finally:
         federation.over()
 

@@ -41,8 +41,9 @@ def unable() -> str:
 
 
 def ip(*words: str) -> None:
-    """Run `ip`. Raises CalledProcessError."""
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+    """Run `ip`. Raises AssertionError with what it says."""
+    done = subprocess.run(["ip", *words], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"ip {' '.join(words)}: {done.stderr.strip()}"
 
 
 def children(pid: int) -> list[int]:
@@ -60,6 +61,8 @@ class Inside(subprocess.Popen[bytes]):
         for pid in children(self.pid) if self.poll() is None else []:
             with suppress(ProcessLookupError):
                 os.kill(pid, sig)
+        if sig != signal.SIGSTOP and self.returncode is None:
+            os.kill(self.pid, signal.SIGCONT)  # it stands still with what it waits for, and would not see it end
 
 
 class Host:
@@ -108,25 +111,32 @@ class Host:
 
 
 class Hosts:
-    """A bridge, and hosts on it."""
+    """A bridge, and hosts on it. What is taken down goes only after a while; so each has names of its own."""
+
+    made = 0
 
     def __init__(self, count: int, folder: Path) -> None:
-        self.tag = f"sb{os.getpid() % 100_000}"
-        net = f"198.18.{os.getpid() % 250}"  # of the range for tests of networks (RFC 2544)
-        ip("link", "add", self.tag, "type", "bridge")
-        ip("addr", "add", f"{net}.254/24", "dev", self.tag)
-        ip("link", "set", self.tag, "up")
-        self.all: list[Host] = []
-        for number in range(count):
-            self.all.append(Host(net, self.tag, number, folder))
+        number = os.getpid() + 7 * Hosts.made
+        Hosts.made += 1
+        self.tag, self.all = f"sb{number % 1_000_000}", list[Host]()
+        net = f"198.18.{number % 250}"  # of the range for tests of networks (RFC 2544)
+        try:
+            ip("link", "add", self.tag, "type", "bridge")
+            ip("addr", "add", f"{net}.254/24", "dev", self.tag)
+            ip("link", "set", self.tag, "up")
+            for place in range(count):
+                self.all.append(Host(net, self.tag, place, folder))
+        except BaseException:
+            self.down()
+            raise
 
     def down(self) -> None:
         """Take everything down."""
         for host in self.all:
             host.off()
-            with suppress(subprocess.CalledProcessError):
+            with suppress(AssertionError):
                 ip("netns", "del", host.name)
-        with suppress(subprocess.CalledProcessError):
+        with suppress(AssertionError):
             ip("link", "del", self.tag)
 
 

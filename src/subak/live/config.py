@@ -155,6 +155,7 @@ class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
     cgroups: str = "auto"
     executor: str = "warden"  # or none: attempts end at once, for benchmarks
     output_bytes: Annotated[int, Meta(ge=4096)] = 16 << 20
+    leave: bool = False  # whether the machine leaves the federation for good when its worker is told to end
 
 
 def read(path: Path, kind: type[T]) -> T:

@@ -51,7 +51,11 @@ def local_master(file: FileArgument) -> None:
     _serve("local-master", file)
 
 
-def worker(file: FileArgument) -> None:
+def worker(
+    file: FileArgument,
+    leave: Annotated[bool, typer.Option("--leave", help="Let the machine leave the federation for good when the worker "
+                                        "is told to end, as `leave = true` in its file does.")] = False,
+) -> None:
     """Be the worker of this machine: join a cluster, and run its tasks.
 
     What runs goes on when the worker ends, for as long as the lease of the federation; a worker that is started again
@@ -64,12 +68,17 @@ def worker(file: FileArgument) -> None:
         capacity = {cpu = 4000, memory = 8192}    # thousandths of a core, MiB; left out: all that there is
         attributes = {rack = "b"}                 # for constraints of jobs
 
+    With `--leave` the machine leaves for good when the worker is told to end (Ctrl-C, SIGTERM): what runs is ended,
+    with its grace period, and run elsewhere, and then name and place of the machine are free. Told a second time, the
+    worker ends at once. A machine that left may join again with a new folder.
+
     - `subak worker node-3.toml`
+    - `subak worker node-3.toml --leave`
     """
-    _serve("worker", file)
+    _serve("worker", file, leave)
 
 
-def _serve(role: str, file: Path) -> None:
+def _serve(role: str, file: Path, leave: bool = False) -> None:
     from subak.live.process.__main__ import serve  # noqa: PLC0415  (other commands do without)
 
-    serve(role, file)
+    serve(role, file, leave=leave)

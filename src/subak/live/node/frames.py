@@ -133,7 +133,11 @@ class Claimed(Struct, frozen=True, array_like=True, tag=8):
     jobs: tuple[int, ...] = ()
 
 
-Frame = Batch | Retract | Join | Joined | Ask | Answer | Dismissed | Claim | Claimed
+class Leave(Struct, frozen=True, array_like=True, tag=9):
+    """A worker: this machine leaves for good; what runs there is to end, and it is dismissed when nothing is left."""
+
+
+Frame = Batch | Retract | Join | Joined | Ask | Answer | Dismissed | Claim | Claimed | Leave
 _encode = msgpack.Encoder().encode
 _decode = msgpack.Decoder(tuple[Number, Frame]).decode
 

@@ -65,7 +65,19 @@ from subak.live.node.facts import (
     read_configuration,
     read_shape,
 )
-from subak.live.node.frames import Answer, Ask, Batch, Claim, Frame, FrameError, Join, Joined, Retract, messages_of
+from subak.live.node.frames import (
+    Answer,
+    Ask,
+    Batch,
+    Claim,
+    Frame,
+    FrameError,
+    Join,
+    Joined,
+    Leave,
+    Retract,
+    messages_of,
+)
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode
 from subak.live.node.removal import (
@@ -73,6 +85,7 @@ from subak.live.node.removal import (
     begin_anew,
     dismissal,
     is_free_again,
+    let_leave,
     no_more_kinds,
     no_room,
     number_for_another,
@@ -115,6 +128,7 @@ class LocalNode(MasterNode):
         self.machines: dict[int, StoredMachine] = {}
         self.questions: dict[int, tuple[Peer, int, int]] = {}  # own number: who asked, the number there, the machine
         self.asked = 0
+        self.leaving: set[int] = set()  # machines whose workers have said, on this connection, that they leave for good
         self.free = [place for place in layout.machines_of(number) if place not in disk.get("machine", {})][::-1]
         self.claims = Known(self, disk.get("claim", {}))
         self._begin(disk)
@@ -324,6 +338,10 @@ class LocalNode(MasterNode):
             self.claims.take(peer, frame)
         elif isinstance(frame, Join) and peer[0] == WORKER:
             self._join(peer, frame)
+        elif isinstance(frame, Leave) and peer[0] == WORKER and peer[1] in self.machines:
+            self.cordon(peer[1], True)
+            self.end_attempts(peer[1])
+            self.leaving.add(peer[1])
         elif isinstance(frame, Retract) and peer[0] == GLOBAL_MASTER:
             self.retract(frame.names)
         elif isinstance(frame, Ask) and peer[0] == GLOBAL_MASTER:
@@ -383,6 +401,8 @@ class LocalNode(MasterNode):
     def disconnect(self, peer: Peer) -> None:
         """Note that a peer is connected no more: what it was asked is not answered."""
         super().disconnect(peer)
+        if peer[0] == WORKER:
+            self.leaving.discard(peer[1])
         for own, (asker, number, machine) in list(self.questions.items()):
             if (WORKER, machine) == peer:
                 del self.questions[own]
@@ -418,7 +438,8 @@ class LocalNode(MasterNode):
         return entries.tobytes()
 
     def settle(self) -> None:
-        """Write the epoch, before anything is said in it."""
+        """Write the epoch, before anything is said in it; let machines leave."""
+        let_leave(self)
         epoch = int(self.local.scalar[EPOCH])
         if epoch != self.written:
             self.written = epoch

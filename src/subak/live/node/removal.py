@@ -1,8 +1,9 @@
 """Machines that are gone for good: a local master takes one out, refuses it from then on, and gives its number again.
 
 Only one that was silent for a lease is taken out: what ran there is lost already and runs elsewhere, so none of it can
-run twice. The local master that speaks for the cluster decides; then its partner is told, at once or when it is back.
-A number is given to another machine when nothing is left of the one that had it: no attempt, and no connection.
+run twice; or one whose worker says that it leaves, when no attempt is left there. The local master that speaks for the
+cluster decides; then its partner is told, at once or when it is back. A number is given to another machine when
+nothing is left of the one that had it: no attempt, and no connection.
 """
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,23 @@ def remove(node: "LocalNode", ask: Ask) -> str:
     if node.local.scalar[ACTIVE] and int(node.local.machine[ask.machine]["state"]) not in (LOST_MACHINE, ABSENT):
         return (f"machine {machine.name} {NOT_LOST}: end its worker; when it was silent for a lease, "
                 f"{node.timing.lease:g} s, it can be removed")
-    version = max(machine.version, ask.offset)  # so that it holds against what the partner said of it
-    node.write_machine(ask.machine, structs.replace(machine, gone=True, removed=True, joining=False, version=version))
-    node.frame_to((WORKER, ask.machine), dismissal(machine.name))
+    _take_out(node, ask.machine, ask.offset)
     return ""
+
+
+def let_leave(node: "LocalNode") -> None:
+    """Take out machines that leave by themselves, as soon as no attempt is known there; the partner is told of it."""
+    if node.leaving and node.local.scalar[ACTIVE] and not node.pending:
+        for number in [each for each in node.leaving if int(node.local.rows.first[each]) == NOBODY]:
+            node.leaving.discard(number)
+            _take_out(node, number, 0)
+
+
+def _take_out(node: "LocalNode", number: int, version: int) -> None:
+    machine = node.machines[number]
+    version = max(machine.version, version)  # so that it holds against what the partner said of it
+    node.write_machine(number, structs.replace(machine, gone=True, removed=True, joining=False, version=version))
+    node.frame_to((WORKER, number), dismissal(machine.name))
 
 
 def dismissal(name: str) -> Dismissed:

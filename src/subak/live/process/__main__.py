@@ -52,8 +52,11 @@ async def _run(process: Any, say: Callable[[str], None]) -> None:
     say("ended")
 
 
-def serve(role: str, path: Path, line: int = lifeline.NO_FILE) -> None:
-    """Be a process until SIGINT or SIGTERM, or the lifeline is at its end. Raises InputError, RunError."""
+def serve(role: str, path: Path, line: int = lifeline.NO_FILE, leave: bool = False) -> None:
+    """Be a process until SIGINT or SIGTERM, or the lifeline is at its end. Raises InputError, RunError.
+
+    *leave*: whether a worker's machine leaves the federation for good then.
+    """
     def say(words: str) -> None:
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {role} {plain(path.stem)}: {plain(words)}\n")
         sys.stderr.flush()
@@ -61,6 +64,8 @@ def serve(role: str, path: Path, line: int = lifeline.NO_FILE) -> None:
     end_without_collection()
     with without_collection():
         process = made(role, path, say)
+    if leave:
+        process.leave = True
     process.lifeline = lifeline.take(line) if line != lifeline.NO_FILE else line
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: PLC0415

@@ -61,6 +61,7 @@ class Worker:
         self.driver: Driver | None = None
         self.links: Links | None = None
         self.stopping = False
+        self.leave, self.leaves = file.leave, False  # for good, when it is told to end; whether it was
         self.dismissed = ""  # why this machine may not be here any more
         self.attached = False
         self.has_news = False  # of an executor that runs nothing
@@ -88,11 +89,20 @@ class Worker:
         watch.cancel()
         await self.links.close()
         self.store.close()
-        if self.dismissed:
+        if self.dismissed and not self.leaves:
             raise RunError(self.dismissed)
 
     def stop(self) -> None:
-        """End the worker; what runs goes on, under its warden, for a lease."""
+        """End the worker; what runs goes on, under its warden, for a lease.
+
+        One that is to leave does that first: what runs is ended, and is run elsewhere. Told again, it ends at once.
+        """
+        if self.leave and not self.leaves and self.driver is not None:
+            self.leaves = True
+            self.say("leaves the federation: what runs here is ended first; told again to end, it ends at once")
+            self.driver.node.leave()  # type: ignore[attr-defined]
+            self.driver.wake.set()
+            return
         self.stopping = True
         if self.driver is not None:
             self.driver.stop()
@@ -244,6 +254,7 @@ class Worker:
                 self._answer(effect)
             elif isinstance(effect, Dismissed):
                 self.dismissed = effect.words
+                self.leave = False
                 self.stop()
             elif not self.attached:
                 return  # what the executor should run is found missing when it is reached again

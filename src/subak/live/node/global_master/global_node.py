@@ -74,7 +74,7 @@ from subak.live.node.global_master.walks import STEP_ROWS, Walks
 from subak.live.node.global_master.written_for import WrittenFor, refuse_another
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.master import MasterNode, cut_rows
-from subak.live.node.removal import tell_removed
+from subak.live.node.removal import settle_removal, tell_removed
 from subak.queues.tree import Queue, TreeFile
 from subak.workload.tasks import Requests
 
@@ -336,7 +336,10 @@ class GlobalNode(MasterNode):
         elif fact.kind == CONFIGURATION:
             self.catalog.learn_configuration(fact.number, read_configuration(fact.body).capacity)
         elif fact.kind == MACHINE:
-            self.catalog.describe(fact.number, read_machine(fact.body).attributes)
+            machine = read_machine(fact.body)
+            self.catalog.describe(fact.number, machine.attributes)
+            if machine.removed:
+                settle_removal(self, fact.number)
         elif fact.kind == QUEUES:
             self._take_queues(read_queues(fact.body))
 

@@ -60,7 +60,7 @@ from subak.live.executor import attempt as executor
 from subak.live.executor.attempt import AttemptToRun, Ending, Event, Exited, Fence, Key, Known, Refused
 from subak.live.node.base import Put
 from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
-from subak.live.node.frames import Answer, Ask, Dismissed, Frame, FrameError, Join, Joined, Retract
+from subak.live.node.frames import Answer, Ask, Dismissed, Frame, FrameError, Join, Joined, Leave, Retract
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.node.worker.plain import Grid, Kind, PlainNode, Row, Rows
 from subak.workload.tasks import Requests
@@ -168,6 +168,7 @@ class WorkerNode(PlainNode):
         self.goes_on = False  # whether it begins as it was, so that it has a timer at once
         self.identity = Identity(number, 0, 0)
         self.known_to: set[int] = set()
+        self.leaves = False  # whether the machine leaves for good
         self._serve_plainly()
         self._begin(disk)
 
@@ -257,6 +258,15 @@ class WorkerNode(PlainNode):
         """Say to a local master what machine this is."""
         if peer[0] == LOCAL_MASTER:
             self.frame_to(peer, self._joins())
+            if self.leaves:
+                self.frame_to(peer, Leave())
+
+    def leave(self) -> None:
+        """Leave the federation for good: `Dismissed` follows when what runs here has ended, and that is noted."""
+        self.leaves = True
+        for peer in self.links:
+            if peer[0] == LOCAL_MASTER:
+                self.frame_to(peer, Leave())
 
     def _joins(self) -> Join:
         return Join(self.number, self.join.identity, self.join.name, self.join.capacity, self.join.attributes,
