@@ -118,6 +118,13 @@ def test_a_worker_obeys_the_latest_epoch_of_those_who_admitted_it(seed):
     assert run_case(random_case(seed)).failure == ""
 
 
+@pytest.mark.parametrize("seed", [398, 3375])
+def test_a_machine_is_not_let_go_before_it_has_said_what_it_holds(seed):
+    """Found by torture: a local master that has just taken over knows of no attempt on any machine."""
+    ending = run_case(random_case(seed))
+    assert (ending.failure, ending.happened["a machine left"]) == ("", 1)
+
+
 def test_what_a_master_that_restarted_is_told_again_is_no_news():
     """Found by torture: a preempted attempt of before passed for the one that had finished."""
     assert run_case(random_case(1424)).failure == ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from subak.federation.megha.local_master.state import ABSENT, ACTIVE, LOST_MACHINE
+from subak.federation.megha.local_master.state import ABSENT, ACTIVE, LISTED, LOST_MACHINE
 from subak.federation.messages import LOCAL_MASTER, NOBODY, WORKER
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask, Dismissed, Join
@@ -37,9 +37,14 @@ def remove(node: "LocalNode", ask: Ask) -> str:
 def let_leave(node: "LocalNode") -> None:
     """Take out machines that leave by themselves, as soon as no attempt is known there; the partner is told of it."""
     if node.leaving and node.local.scalar[ACTIVE] and not node.pending:
-        for number in [each for each in node.leaving if int(node.local.rows.first[each]) == NOBODY]:
+        for number in [each for each in node.leaving if _is_empty(node, each)]:
             node.leaving.discard(number)
             _take_out(node, number, 0)
+
+
+def _is_empty(node: "LocalNode", number: int) -> bool:
+    """Whether a machine has said what it holds, and nothing is left of that."""
+    return int(node.local.machine[number]["state"]) == LISTED and int(node.local.rows.first[number]) == NOBODY
 
 
 def _take_out(node: "LocalNode", number: int, version: int) -> None:

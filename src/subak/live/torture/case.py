@@ -22,6 +22,7 @@ ORDERS = ("round-robin", "round-robin", "drf", "hdrf")
 KINDS = ("kill", "kill", "kill", "trap", "trap", "off", "warden", "cut", "part", "full", "slow")
 STORES, STORES_SHARE = ("lost", "older"), 0.2  # what may become of the store of a global master, in so many cases
 ASKS = ("cancel", "cancel", "preempt", "cordon", "drain", "logs")
+LEAVES_SHARE = 0.2  # in so many cases a machine leaves for good, and another joins in its place
 LEASES_OF_FAULTS = 3.0  # for how long things go wrong
 JOBS_MAX, FAULTS_MAX = 6, 9
 
@@ -120,7 +121,8 @@ def random_case(seed: int) -> Case:
     case = Case(seed, layout, timing, machines, queues, str(random.choice(ORDERS)), (), (), (), faults, loss, doubling,
                 float(random.choice([0.0, 0.01, 0.05])), over_at)
     jobs = tuple(_job(random, case, number) for number in range(random.integers(1, JOBS_MAX + 1)))
-    return structs.replace(case, jobs=jobs, wishes=_wishes(random, case, jobs), changes=_changes(random, case))
+    wishes = (*_wishes(random, case, jobs), *_leaving(case))
+    return structs.replace(case, jobs=jobs, wishes=wishes, changes=_changes(random, case))
 
 
 def _machine(random: np.random.Generator, cluster: int) -> MachineCase:
@@ -199,6 +201,14 @@ def _wishes(random: np.random.Generator, case: Case, jobs: tuple[JobCase, ...]) 
         if what in ("cordon", "drain"):
             wishes.append(Wish(_time(random, case.over_at), "uncordon", machine))
     return tuple(wishes)
+
+
+def _leaving(case: Case) -> tuple[Wish, ...]:
+    """Return that a machine leaves for good, in some cases: drawn by itself, so that no other draw depends on it."""
+    random = np.random.default_rng([case.seed, 83])
+    if case.dead or random.random() >= LEAVES_SHARE:
+        return ()
+    return (Wish(_time(random, case.over_at), "leave", int(random.integers(len(case.machines)))),)
 
 
 def _changes(random: np.random.Generator, case: Case) -> tuple[QueueChange, ...]:

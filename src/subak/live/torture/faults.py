@@ -65,7 +65,7 @@ def _stop(world: "World", process: Process, fault: Fault) -> None:
 def _all_have_joined(world: "World") -> bool:
     """Whether all machines are known to all local masters: none can join when one of the two never comes back."""
     return all(isinstance(machine.process.node, WorkerNode) and int(machine.process.node.me["configuration"]) != NOBODY
-               for machine in world.machines.all)
+               for machine in world.machines.all if not machine.process.is_dead)
 
 
 def _revive(world: "World", process: Process) -> None:

@@ -14,7 +14,7 @@ from subak.live.executor.ledger import Lease
 from subak.live.executor.records import SYNCED
 from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.base import Node
-from subak.live.node.frames import Incoming, Join, Joined, Outgoing
+from subak.live.node.frames import Dismissed, Incoming, Join, Joined, Outgoing
 from subak.live.node.worker.worker_node import End, Forget, Inquire, Ping, Start, WorkerNode
 from subak.live.torture.case import MachineCase
 from subak.live.torture.process import Machine, Process, write
@@ -50,6 +50,18 @@ class Machines:
         self.all.append(machine)
         self.switch_on(machine)
         return machine
+
+    def _retire(self, machine: Machine) -> None:
+        """Let a machine be gone that was told that it left, and another join in its place."""
+        name = machine.process.name
+        running = [task for task, (_, other) in self.world.watch.alive.items() if other == name]
+        if running:
+            raise BrokenError(f"{name} was let go while {running[0]} runs there")
+        self.world.note(f"{name} has left")
+        self.world.happened["a machine left"] += 1
+        self.world.kill(machine.process)
+        machine.process.is_dead, machine.executor = True, None
+        self.add(machine.case)
 
     def switch_on(self, machine: Machine) -> None:
         """Switch a machine on, with an executor and a worker."""
@@ -168,6 +180,9 @@ class Machines:
             executor.forget(*effect.keys)
         elif isinstance(effect, Ping):
             executor.ping()
+        elif isinstance(effect, Dismissed) and isinstance(node, WorkerNode) and node.leaves:
+            self._retire(machine)
+            return
         elif isinstance(effect, Inquire) and isinstance(node, WorkerNode):
             node.answer(effect.peer, effect.ask.number, b"said")
             self.world.call_soon(machine.process)

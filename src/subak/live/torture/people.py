@@ -11,8 +11,9 @@ from subak.live.node.frames import Ask
 from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
 from subak.live.node.global_master.queues import QueuesFact, changed
 from subak.live.node.local_node import LocalNode
+from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture.case import JobCase, QueueChange, Wish
-from subak.live.torture.process import Process
+from subak.live.torture.process import Machine, Process
 from subak.live.torture.watch import BrokenError
 
 if TYPE_CHECKING:
@@ -112,12 +113,24 @@ class People:
             self._cancel(wish)
             return
         machine = self.world.machines.all[wish.target]
+        if wish.what == "leave":
+            self._leave(machine)
+            return
         if machine.process.peer is None:
             return
         running = [key for key, name in self.world.watch.alive.values() if name == machine.process.name]
         task = running[0].task if running and wish.what == "preempt" else NOBODY
         for number in self.world.layout.masters_of(machine.case.cluster):
             self._ask(number, wish.what, machine.process.peer[1], task)
+
+    def _leave(self, machine: Machine) -> None:
+        """Let the worker of a machine leave for good, and again when it was killed before it had."""
+        if machine.process.is_dead:
+            return
+        if isinstance(machine.process.node, WorkerNode) and not machine.process.node.leaves:
+            machine.process.node.leave()
+            self.world.call_soon(machine.process)
+        self.world.after(AGAIN_S, lambda: self._leave(machine))
 
     def _cancel(self, wish: Wish) -> None:
         told = self.told.get(self.case.jobs[wish.target].client)

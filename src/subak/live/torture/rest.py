@@ -38,6 +38,9 @@ def unrest(world: "World", people: People) -> str:
         return f"{late[0]} has not been killed for good"
     answered = {*people.told, *people.refused}
     waits = [job.client for job in world.case.jobs if job.client not in answered]
+    stays = [world.machines.all[wish.target].process for wish in world.case.wishes if wish.what == "leave"]
+    if stays and not stays[0].is_dead:
+        return f"{stays[0].name} has yet to leave"
     if not people.uncordon_all():
         return "machines are cordoned"
     if waits:

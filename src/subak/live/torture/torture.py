@@ -18,8 +18,8 @@ STEP_S = 0.437  # no multiple of any period
 SHRINKS_MAX = 150
 KIND_LENGTH = 8  # characters of a failure that tell one kind from another
 REQUIRED = (  # what must have happened in many cases
-    "acknowledgement lost", "asked to drain", "asked to logs", "asked to preempt", "asked to uncordon",
-    "a machine is declared lost", "an attempt ended: halted", "an attempt ended: lease lost",
+    "a machine is declared lost", "a machine left", "acknowledgement lost", "asked to drain", "asked to logs",
+    "asked to preempt", "asked to uncordon", "an attempt ended: halted", "an attempt ended: lease lost",
     "an attempt ended: ran too long", "begun again after a good end that nobody heard of", "cancelled", "cut",
     "cut for a frame", "frame doubled", "frame lost", "full", "kill", "killed at a write: durable",
     "killed at a write: unsynced", "off", "part", "queues changed", "slow", "store adopted", "warden",
