@@ -125,3 +125,9 @@ def test_one_value_has_so_many_objects_at_most(tmp_path, monkeypatch):
     assert len(list(values(tmp_path, f'{{"c": {fits}}}\n' * 3))) == 3
     with pytest.raises(InputError, match="line 2: JSON that cannot be read: more than 10 objects in one value"):
         list(values(tmp_path, f'{{"c": {fits}}}\n{{"c": [{fits}, {{}}, {{}}]}}'))
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0.0, 0.0), (5.0, 5.0), (5.0, 4.0), (-1.0, 4.0), (float("nan"), 4.0)])
+def test_a_slice_has_a_length(begin, end):
+    with pytest.raises(InputError, match="slice: needs 0 <= --from < --until"):
+        Options(arrival_min=begin, arrival_end=end)

@@ -209,6 +209,11 @@ def test_csv_and_parquet_say_the_same_as_json(tmp_path):
         (event(1, 11), "line 2: event must be 0 to 10 or a name such as UPDATE_RUNNING"),
         (event(-1, 0), "line 2: time must not be negative"),
         ({"type": 0}, "line 2: time must be given"),
+        (event(1, 0, index=2**31), "line 2: index must be 0 to 2147483647"),
+        (event(1, 0, index=-1), "line 2: index must "),
+        (event(1, 0, priority="32768"), "line 2: priority must be 0 to 32767"),
+        (event(1, 0, priority="-1"), "line 2: priority must be 0 to 32767"),
+        (event(1, 0, cpu=-0.1), "line 2: cpu must be from 0 to 21.47"),
         (event(1, 0, cpu=30), "line 2: cpu must be from 0 to 21.47"),
         (event(1, 0, constraint=[{"name": "a", "relation": 9}]), "line 2: a constraint needs a name and a relation"),
     ],
@@ -276,7 +281,39 @@ def test_virtual_machines_of_both_versions(tmp_path):
     assert (conversion.workload.observed.begin, conversion.workload.observed.end) == (600.0, 2591400.0)
 
 
+@pytest.mark.parametrize(("line", "message"), [
+    ("v2,s1,d1,600,900,9,1,5,Unknown,1,3000000000", "line 2: memory must be from 0 to 2147483.647 GB"),
+    ("v2,s1,d1,600,900,9,1,5,Unknown,-1,1", "line 2: vmcorecount must be a number, 0 or more"),
+    ("v2,s1,d1,600,900,9,1,5,Sometimes,1,1", "line 2: vmcategory must be one of Delay-insensitive, "),
+    ("v2,s1,d1,,900,9,1,5,Unknown,,1", "line 2: vmcorecount "),
+])
+def test_a_mistake_of_azure_is_named(tmp_path, line, message):
+    path = tmp_path / "vmtable.csv"
+    path.write_text(f"v1,s1,d1,0,2591400,9,1,5,Delay-insensitive,8,32\n{line}\n")
+    with pytest.raises(InputError, match=message):
+        read("azure", path)
+
+
 # Philly
+
+
+def test_the_machines_of_philly_have_whole_numbers_of_gpus(tmp_path):
+    (tmp_path / "cluster_job_log").write_text(json.dumps([philly(attempt("01:10:00", "01:20:00", 8))]))
+    listed = tmp_path / "cluster_machine_list"
+    listed.write_text("m1,0,24GB\nm2,16,24GB\n")  # without a head
+    assert read("philly", tmp_path).fleet.machines.rows() == [("m1", "0", True, 0), ("m2", "0", True, 16_000)]
+    for lines in ("m1,1.5,24GB\n", "m1,1048577,24GB\n", "m1,-1,24GB\n", "head,gpus,mem\nm1,eight,24GB\n"):
+        listed.write_text(f"{lines}m2,2,24GB\n")
+        line = 2 if lines.startswith("head") else 1
+        if lines.startswith("m1"):
+            listed.write_text(f"m2,2,24GB\n{lines}")
+            line = 2
+        with pytest.raises(InputError, match=f"line {line}: number of GPUs must be a whole number from 0 to 1,048,576"):
+            read("philly", tmp_path)
+    listed.unlink()
+    conversion = read("philly", tmp_path)
+    assert conversion.fleet is None
+    assert conversion.remarks["fleet"] == "none written: there is no cluster_machine_list beside the log"
 
 
 def attempt(start, end, *gpus):

@@ -289,6 +289,9 @@ def test_lines_are_counted_through_quoted_ones(tmp_path):
         ("arrival=a[ms@Europe/Paris],run_time=b", "the form of arrival must be iso or such as"),
         ("arrival=a[%H %Z],run_time=b", "must not have %Z"),
         ("arrival=a,run_time=b[%H]", "the unit of run_time must be one of"),
+        ("arrival=a,run_time=b,end=c", "run_time and end say the same; name one of them"),
+        ("arrival=a,start=b,run_time=c,end=d", "run_time and end say the same; name one of them"),
+        ("arrival=a,end=c", "must say which column is the run_time, or which are start and end"),
     ],
 )
 def test_a_mapping_that_is_none(text, message):

@@ -1,0 +1,322 @@
+"""Small parts of the live half by known answers: bounds, limits, plans of queues, frames, files, sockets, what runs."""
+import errno
+import os
+import stat
+from types import SimpleNamespace
+
+import msgspec
+import numpy as np
+import pytest
+from msgspec import structs
+
+from subak.errors import InputError
+from subak.federation.messages import LOCAL_MASTER, MESSAGE
+from subak.live.api.errors import InvalidError, RefusedError
+from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry
+from subak.live.executor.attempt import Key
+from subak.live.executor.records import Forgotten
+from subak.live.executor.wire import FRAME_BYTES_MAX, LENGTH_BYTES, Frames, WireError
+from subak.live.node.base import Drop, within
+from subak.live.node.facts import MACHINE, read_machine
+from subak.live.node.frames import Ask, FrameError
+from subak.live.node.global_master.book import asked_of
+from subak.live.node.global_master.history import BEGAN, Happening, History
+from subak.live.node.layout import Layout, Rooms
+from subak.live.node.local_node import UNREACHABLE
+from subak.live.service.planning import first_queues, new_queues, plan_of, setups_of
+from subak.live.service.resources import machine_view
+from subak.live.service.views import Known
+from subak.live.warden import journal, processes, spawn
+from subak.live.warden.connections import Connections
+from subak.live.warden.journal import SLACK_BYTES, Journal
+from subak.live.warden.output import Outputs
+from subak.live.warden.settings import Settings, checked
+from subak.live.warden.spawn import NOT_EXECUTABLE, NOT_FOUND
+from test_live_nodes import JOB, number_of, world_of
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("values", "wanted"), [
+    ([0, 2], True), ([0], True), ([2, 0, 1], True), ([], True), ([0, 3], False), ([-1, 2], False), ([-1, 3], False),
+    ([5], False)])
+def test_all_of_a_column_is_in_its_range(values, wanted):
+    rows = np.zeros(len(values), MESSAGE)
+    rows["machine"] = values
+    assert within(rows, {"machine": range(3), "task": range(1)}) is wanted
+
+
+def test_machines_are_of_the_cluster_and_the_partition_that_their_numbers_say():
+    layout = Layout(2, 2, ("cpu",), rooms=Rooms(machines=200))
+    assert (layout.blocks_each, layout.machines_each, layout.machines) == (2, 256, 512)
+    machine = layout.topology().machine
+    assert machine["cluster"].tolist() == [0] * 256 + [1] * 256
+    assert machine["home"].tolist() == ([0] * 128 + [1] * 128) * 2
+
+
+def test_a_ledger_has_room_for_four_whole_states_and_no_more():
+    layout = Layout(1, 1, ("cpu",), rooms=Rooms(machines=64, attempts=63))
+    assert layout.machines_each + layout.attempts == 1 << 13
+    assert layout.ledger == 1 << 15
+    assert structs.replace(layout, rooms=Rooms(machines=64, attempts=64)).ledger == 1 << 16
+
+
+def test_what_a_stage_does_not_limit_is_without_limit():
+    stage = structs.replace(JOB.stages[0], wait_limit_s=None, time_limit_s=7.0)
+    asked = asked_of(structs.replace(JOB, stages=(stage,)), 0, (3,), 1.0).stages[0]
+    assert (asked.wait_max, asked.run_max, asked.shape) == (np.inf, 7.0, 3)
+
+
+def test_the_history_of_a_job_on_disk_is_dropped_as_a_whole():
+    history = History(3)
+    assert history.drops() == []
+    history.note(Happening(1.0, 0, BEGAN, "", 0, 1, 9))
+    assert history.drops() == []  # nothing of it is on disk yet
+    written = history.writes()
+    assert history.drops() == [Drop("history", written[0].keys)]
+    assert len(written[0].keys) == 1
+
+
+# -- queues of a file --------------------------------------------------------------------------------------------------
+
+
+FILE = FederationFile("f", (GlobalMasterEntry("g0", "127.0.0.1:1"), GlobalMasterEntry("g1", "127.0.0.1:2")),
+                      (ClusterEntry("a", "127.0.0.1:3", "127.0.0.1:4"),),
+                      (QueueEntry("a", 2.0), QueueEntry("b"), QueueEntry("c"), QueueEntry("d", owner="g1"),
+                       QueueEntry("a/x", 3.0)))
+
+
+def toml(**changes):
+    return msgspec.toml.encode(structs.replace(FILE, **changes))
+
+
+@pytest.fixture(name="node")
+def fixture_node():
+    fact = first_queues(FILE)
+    return SimpleNamespace(queues=fact, layout=FILE.layout())
+
+
+def test_masters_take_queues_in_turn_where_the_file_names_none():
+    leaves, inner = setups_of(FILE)
+    assert [(queue.path, queue.owner) for queue in leaves] == [("b", 0), ("c", 1), ("d", 1), ("a/x", 1)]
+    assert [(queue.path, queue.owner, queue.weight) for queue in inner] == [("a", 0, 2.0)]
+
+
+def test_a_plan_names_what_comes_goes_and_changes(node):
+    queues = (QueueEntry("a", 5.0), QueueEntry("b", 4.0), QueueEntry("d", owner="g1"), QueueEntry("a/x", 3.0),
+              QueueEntry("e", 2.0))
+    plan = plan_of(node, FILE, toml(queue=queues, order="drf"))
+    assert [(each.kind, each.what, each.before, each.after) for each in plan.changes] == [
+        ("change", "queue a: weight", "2", "5"), ("change", "queue b: weight", "1", "4"),
+        ("remove", "queue c", "weight 1", ""), ("add", "queue e", "", "weight 2"),
+        ("change", "order", "round-robin", "drf")]
+    assert plan.warnings == ("queue c takes no jobs any more; what it has is served until it has ended",)
+    assert plan.version == 1
+    assert plan_of(node, FILE, toml()).changes == ()
+
+
+@pytest.mark.parametrize(("error", "words", "changes"), [
+    (InvalidError, "configuration: order: must be one of", {"order": "by hand"}),
+    (InvalidError, "configuration: queue", {"queue": (QueueEntry("a", -1.0),)}),
+    (InvalidError, "configuration: queue", {"queue": ()}),
+    (RefusedError, "configuration: name differs; that takes a restart", {"name": "other"}),
+    (RefusedError, "queue d: its jobs are with another global master", {"queue": (QueueEntry("d", owner="g0"),)}),
+])
+def test_a_configuration_that_cannot_be_applied_is_refused(node, error, words, changes):
+    with pytest.raises(error, match=words):
+        new_queues(node, FILE, toml(**changes))
+
+
+def test_queues_that_were_applied_are_there_after_a_restart_whatever_the_file_says():
+    world = world_of()
+    node = world.masters[0].node
+    first = structs.replace(node.queues.queues[0], weight=7.0)
+    node.apply(structs.replace(node.queues, version=2, queues=(first, *node.queues.queues[1:])))
+    world.call_soon(world.masters[0])
+    world.until(world.now + 0.1)
+    for process in world.locals:  # who would say it again
+        world.kill(process)
+    world.kill(world.masters[0])
+    world.start(world.masters[0])
+    world.until(world.now + 0.5)
+    queues = world.masters[0].node.queues
+    assert (queues.version, queues.queues[0].weight) == (2, 7.0)
+
+
+# -- jobs and machines as they are shown -------------------------------------------------------------------------------
+
+
+def test_a_task_is_of_the_stage_that_its_index_falls_into():
+    stages = tuple(structs.replace(JOB.stages[0], name=name, tasks=tasks)
+                   for name, tasks in (("a", 2), ("b", 3), ("c", 1)))
+    known = Known("g0-1", None, structs.replace(JOB, stages=stages), 6, 0, [], None)
+    assert "".join(known.stage_of(index).name for index in range(6)) == "aabbbc"
+    with pytest.raises(IndexError):
+        known.stage_of(6)
+
+
+def test_a_machine_is_shown_as_its_local_master_says():
+    world = world_of()
+    node, number = world.masters[0].node, number_of(world)
+    fact = read_machine(node.facts.known[MACHINE, number].body)
+    view = machine_view(node, FILE, number, fact)
+    assert (view.state, view.reason, view.capacity, view.used) == (
+        "ready", "", {"cpu": 1000, "memory": 1024}, {"cpu": 0, "memory": 0})
+    assert machine_view(node, FILE, number, structs.replace(fact, joining=True)).state == "joining"
+    node.master.listed[number] = False
+    view = machine_view(node, FILE, number, structs.replace(fact, joining=True))
+    assert (view.state, view.reason) == ("unknown", "its local master has not heard of it yet")
+    node.master.listed[number], node.master.fleet.capacity[:, number] = True, 0
+    assert machine_view(node, FILE, number, fact).state == "lost"
+
+
+def answers_to(world, *asks):
+    """What a local master answers to questions."""
+    node, found = world.masters[0].node, []
+    take = node.on_frame
+    node.on_frame = lambda peer, frame: (found.append(frame), take(peer, frame))
+    for each in asks:
+        node.frame_to((LOCAL_MASTER, 0), each)
+    world.call_soon(world.masters[0])
+    world.until(world.now + 0.2)
+    return [(each.number, each.problem) for each in found]
+
+
+def test_a_question_about_a_machine_that_is_not_there_is_answered():
+    world = world_of()
+    world.kill(world.machines.all[0].process)
+    world.until(world.now + 0.1)
+    assert answers_to(world, Ask(4, "logs stdout", 63), Ask(5, "logs stdout", number_of(world))) == [
+        (4, "machine 63: there is none"), (5, UNREACHABLE)]
+
+
+def test_a_machine_may_have_nothing_of_a_resource_and_not_less():
+    world = world_of(machines=0)
+    node = world.locals[0].node
+    join = SimpleNamespace(name="m", identity="i", machine=-1, capacity=(1000, 0), attributes={}, is_known=False)
+    assert node._refusal((1, -1), join) == ""
+    join.capacity = (1000, -1)
+    assert node._refusal((1, -1), join) == "machine m: has 2 resources, not 2"
+    join.capacity = (1000,)
+    with pytest.raises(FrameError, match="has 1 resources, not 2"):
+        node._join((1, -1), join)
+
+
+# -- the warden --------------------------------------------------------------------------------------------------------
+
+
+GOOD = Settings("state", 0)
+
+
+@pytest.mark.parametrize(("field", "least", "most"), [
+    ("machine", 0, (1 << 31) - 1), ("lease_s", 0.1, 1e9), ("room", 1, None), ("output_bytes", 4096, None),
+    ("idle_s", 0.1, 1e9), ("kept_bytes", 0, None)])
+def test_settings_of_a_warden_are_within_their_limits(tmp_path, field, least, most):
+    good = GOOD._replace(state=tmp_path, lease_grace_s=0.0)
+    for value in (least, most):
+        if value is not None:
+            assert getattr(checked(good._replace(**{field: value})), field) == value
+    step = 0.001 if isinstance(least, float) else 1
+    for value in (least - step, *(() if most is None else (most + max(step, most / 1e9),))):
+        with pytest.raises(InputError, match=f"not {value}|and is {value}"):
+            checked(good._replace(**{field: value}))
+
+
+def test_the_grace_of_a_lease_is_within_half_of_it(tmp_path):
+    assert checked(GOOD._replace(state=tmp_path, lease_s=4.0, lease_grace_s=2.0)).lease_grace_s == 2.0
+    for grace in (2.001, -0.001):
+        with pytest.raises(InputError, match="must be within half of --lease"):
+            checked(GOOD._replace(state=tmp_path, lease_s=4.0, lease_grace_s=grace))
+
+
+def test_a_frame_is_neither_empty_nor_longer_than_the_longest():
+    def cut(*parts):
+        frames = Frames()
+        for part in parts:
+            frames.add(part)
+        return list(frames.cut())
+
+    longest = FRAME_BYTES_MAX.to_bytes(LENGTH_BYTES, "big") + bytes(FRAME_BYTES_MAX)
+    assert [len(body) for body in cut(b"\0\0\0\1x", longest, b"\0\0\0\2y")] == [1, FRAME_BYTES_MAX]
+    for length in (0, FRAME_BYTES_MAX + 1):
+        with pytest.raises(WireError, match=f"a frame of {length} bytes"):
+            cut(length.to_bytes(LENGTH_BYTES, "big"))
+
+
+def test_a_journal_is_written_anew_when_it_has_grown_to_twice_what_it_says(tmp_path, monkeypatch):
+    kept = Journal(tmp_path / "journal")
+    assert (kept.size, kept.rewrite_at, kept.read()) == (0, SLACK_BYTES, [])
+    records = [Forgotten(Key(number, 1)) for number in range(100)]
+    kept.append(records)
+    whole = kept.size
+    kept.rewrite(records[:10])
+    assert (kept.size, kept.rewrite_at) == (whole // 10, 2 * (whole // 10) + SLACK_BYTES)
+    assert not kept.is_long()
+    kept.size = kept.rewrite_at + 1
+    assert kept.is_long()
+    kept.size = whole // 10
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(journal, "_write_all", full)
+    kept.rewrite(records[:5])
+    assert kept.rewrite_at == 2 * (whole // 10) + SLACK_BYTES
+    assert kept.read() == records[:10]
+    assert [path.name for path in tmp_path.iterdir()] == ["journal"]
+    kept.close()
+
+
+def test_output_is_its_users_own_and_what_is_not_there_has_nothing(tmp_path):
+    outputs = Outputs(tmp_path / "out", 1 << 20, 1 << 20, 10)
+    out, err = outputs.open(Key(1, 2))
+    assert stat.S_IMODE(os.fstat(out).st_mode) == stat.S_IMODE(os.fstat(err).st_mode) == 0o600
+    os.write(out, b"x")
+    for each in (out, err):
+        os.close(each)
+    outputs.end(Key(1, 2))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["1.2.out"]  # one byte stays, nothing goes
+    assert outputs.read(Key(1, 2), "out", -1, 10) == (0, b"x", 1)
+    assert outputs.read(Key(7, 2), "out", -5, 10) == (0, b"", 0)
+    assert outputs.read(Key(7, 2), "out", 5, 10) == (5, b"", 0)
+
+
+def test_children_are_found_where_linux_does_not_list_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "PROC", tmp_path)
+    there = {pid: processes.Process(parent, 1, False, 0, 0.0) for pid, parent in ((10, 5), (11, 6), (12, 5))}
+    monkeypatch.setattr(processes, "all_processes", lambda: there)
+    assert processes.children(5) == [10, 12]
+
+
+def test_a_command_with_a_path_is_meant_from_its_folder(tmp_path):
+    (tmp_path / "bin").mkdir()
+    for name, mode in (("run", 0o755), ("text", 0o644)):
+        (tmp_path / "bin" / name).write_text("")
+        (tmp_path / "bin" / name).chmod(mode)
+    find = spawn._find_command
+    assert find("bin/run", "", str(tmp_path)) is None
+    assert find(str(tmp_path / "bin/run"), "", "/") is None
+    assert find("run", str(tmp_path / "bin"), "/") is None
+    for name, path, code in (("bin/none", "", NOT_FOUND), ("bin", str(tmp_path), NOT_FOUND),
+                             ("./bin", "", NOT_EXECUTABLE), ("bin/text", "", NOT_EXECUTABLE),
+                             ("none", str(tmp_path / "bin"), NOT_FOUND)):
+        assert find(name, path, str(tmp_path)).code == code, name
+
+
+def test_the_end_of_a_watched_file_is_told_once_and_a_signal_ends_a_wait(tmp_path):
+    wires, told = Connections(tmp_path / "socket"), []
+    try:
+        assert not wires.awake.getblocking()
+        reader, writer = os.pipe()
+        wires.watch(reader, lambda: told.append(1))
+        assert wires.wait(0.0) == []
+        os.close(writer)
+        for _ in range(2):
+            assert wires.wait(0.0) == []
+        assert told == [1]
+        os.close(reader)
+        wires.waker.send(b"x" * 10_000)
+        for _ in range(4):  # what is left of it ends the next wait, and none waits for more
+            assert wires.wait(0.0) == []
+    finally:
+        wires.close()
