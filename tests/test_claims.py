@@ -26,7 +26,7 @@ from subak.live.node.claims import (
 from subak.live.node.frames import Claim
 from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
 from subak.live.node.global_master.queues import QueueSetup
-from subak.live.node.layout import Layout, Rooms, Timing
+from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing, number_of_job, serial_of_job
 from subak.live.torture.case import STORES, Case, JobCase, MachineCase, random_case
 from subak.live.torture.process import write
 from subak.live.torture.torture import run_case
@@ -110,11 +110,11 @@ class Pair(World):
         return refusal
 
     def take(self, count=1, at=None):
-        """Submit jobs, each another; return their numbers."""
+        """Submit jobs, each another; return their serial numbers."""
         first = self.taken if at is None else at
         specs = SPECS[first : first + count]
         self.taken += count
-        numbers = [self.node.submit(spec, "", 1.0) for spec in specs]
+        numbers = [serial_of_job(self.node.submit(spec, "", 1.0)) for spec in specs]
         self.call_soon(self.masters[0])
         self.until(self.now + 0.1)
         return numbers
@@ -149,9 +149,7 @@ def test_numbers_are_reserved_in_ranges_that_grow():
     pair = Pair()
     asked = []
     for _ in range(3 * RESERVE_MOST // 64):
-        pair.node.claims.masters = 1
-        numbers = [pair.node.admission.latest + 1 + each for each in range(64)]
-        pair.node.admission.latest = numbers[-1]
+        pair.node.admission.latest = number_of_job(0, serial_of_job(pair.node.admission.latest) + 64)
         pair.node.claims.reserve()
         asked.append(pair.node.claims.claim.reserved)
         pair.call_soon(pair.masters[0])
@@ -192,12 +190,12 @@ def test_a_store_that_takes_over_gives_no_number_again_and_the_former_one_is_ref
     pair.begin_again(copy)
     refusal = pair.adopt()
     assert refusal.reserved == RESERVE_FIRST and refusal.incarnation == 1
-    assert set(refusal.jobs) <= set(given)
+    assert {serial_of_job(job) for job in refusal.jobs} <= set(given)
     pair.until(pair.now + 30.0)
     assert not pair.refusals and not pair.node.claims.is_behind
     numbers = pair.take()
     assert min(numbers) > RESERVE_FIRST
-    assert pair.node.book.of_number[numbers[0]].stored.shapes == (2,), "nor is a number of a shape"
+    assert pair.node.book.of_number[number_of_job(0, numbers[0])].stored.shapes == (2,), "nor is a number of a shape"
     pair.begin_again()
     assert not pair.refusals, "it is the one in use, also when it is started again"
     pair.begin_again(former)
@@ -252,7 +250,7 @@ def test_what_several_local_masters_know_is_put_together():
     pair.begin_again(copy)
     found = [body for key, body in pair.masters[0].disk["incarnation"].items() if key == 7]
     refusal = msgpack.decode(found[0], type=Refusal)
-    assert refusal.by == (0, 1)
+    assert refusal.by == (0, STANDBYS)
     assert refusal.incarnation == 2
     assert refusal.reserved == 2 * RESERVE_FIRST
 
@@ -311,7 +309,7 @@ def test_a_lost_store_ends_its_process_with_a_line_and_takes_over_when_it_is_tol
         until(lambda: process.poll() is not None, words=lambda: federation.said("g0"))
         assert process.returncode == exit_codes.STORE_UNFIT == 7
         last = federation.said("g0").splitlines()[-1]
-        assert "local master a knows another store of g0: incarnation 1, jobs up to g0-64; here: incarnation 1" in last
+        assert "of cluster a knows another store of g0: incarnation 1, jobs up to g0-64; here: incarnation 1" in last
         code, out, _ = run("store", "adopt", federation.members["g0"].file)
         assert code == 0
         assert "takes over as incarnation 2 of g0" in out
@@ -337,7 +335,7 @@ def test_a_store_is_not_behind_what_its_own_incarnation_has_requested_by_the_par
     known = pair.locals[1].node.claims
     former = known.claims[0]
     known.claims[0] = structs.replace(former, incarnation=former.incarnation - 1, life="former", reserved=former.began)
-    claim = pair.node.claims.to(1)
+    claim = pair.node.claims.to(STANDBYS)
     known.requested[0] = (claim.incarnation << INCARNATION_BITS) + 5
     known.take((GLOBAL_MASTER, 0), claim)
     assert known.claims[0] == claim

@@ -269,7 +269,7 @@ def test_a_list_looks_at_some_jobs_at_a_time_and_at_none_that_has_ended_for_one_
     alone.node.ended.extend(ended)
     alone.node.heads.update(dict.fromkeys(ended, ("b", "other")))
     name = alone.node.job_name(job)
-    file = SimpleNamespace(global_master=[SimpleNamespace(name=alone.node.name)])
+    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.node.name)})
     service = NodeService(SimpleNamespace(node=alone.node), None, file)
     found, looked, most = asyncio.run(listed(service, None))
     assert (found, looked) == ([name], len(ended) + 1) and most <= JOBS_AT_ONCE

@@ -6,6 +6,7 @@ import pytest
 
 from subak.live.api.errors import NotFoundError, UnavailableError
 from subak.live.node.base import Ready
+from subak.live.node.layout import number_of_job
 from subak.live.process import driver as driving
 from subak.live.process.driver import Driver
 from subak.live.service import service as asking
@@ -67,10 +68,11 @@ def test_who_waits_is_told_that_the_disk_is_full_and_everything_is_written_once_
 def service_of(bodies, write):
     """Return a service whose store holds *bodies*, and does *write* when all that was decided is on disk."""
     node = SimpleNamespace(name="g0", job_name=lambda number: f"g0-{number}", number=0,
-                           layout=SimpleNamespace(global_masters=1), book=SimpleNamespace(of_number={}), ended=[3, 4])
+                           book=SimpleNamespace(of_number={}),
+                           ended=[number_of_job(0, 3), number_of_job(0, 4)])
     service = NodeService.__new__(NodeService)
     service.node, service.ended = node, {}
-    service.file = SimpleNamespace(global_master=[SimpleNamespace(name="g0")])
+    service.file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name="g0")})
     service.tasks_kept = 0
     service.store = SimpleNamespace(bodies=lambda table, numbers: {
         number: bodies[table, number] for number in numbers if (table, number) in bodies})
@@ -85,7 +87,7 @@ def test_a_job_whose_end_is_just_being_written_is_there(monkeypatch):
     monkeypatch.setattr(asking, "read_ended", lambda body: (body,))
     monkeypatch.setattr(asking, "ended_job", lambda name, body: SimpleNamespace(tasks=1, body=body))
     bodies = {}
-    service = service_of(bodies, lambda: bodies.update({("ended", 3): b"whole"}))
+    service = service_of(bodies, lambda: bodies.update({("ended", number_of_job(0, 3)): b"whole"}))
     known, _ = asyncio.run(service._known("g0-3"))
     assert known.body == b"whole"
     with pytest.raises(NotFoundError):

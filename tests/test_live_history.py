@@ -163,7 +163,8 @@ def service_of(kept):
         name="g0", number=0, queues=queues, kept=kept, job_name=lambda number: f"g0-{number}",
         submit=lambda spec, client, clock: kept[client])
     service.driver = SimpleNamespace(problem="")
-    service.file = SimpleNamespace(global_master=[GlobalMasterEntry("g0", "h:1"), GlobalMasterEntry("g1", "h:2")])
+    service.file = SimpleNamespace(masters=lambda: dict(enumerate([GlobalMasterEntry("g0", "h:1"),
+                                                                    GlobalMasterEntry("g1", "h:2")])))
     stored = SimpleNamespace(spec=json.encode(structs.replace(JOB, queue="b")))
 
     async def known(name):

@@ -48,10 +48,13 @@ def test_all_of_a_column_is_in_its_range(values, wanted):
 
 def test_machines_are_of_the_cluster_and_the_partition_that_their_numbers_say():
     layout = Layout(2, 2, ("cpu",), rooms=Rooms(machines=200))
-    assert (layout.blocks_each, layout.machines_each, layout.machines) == (2, 256, 512)
+    assert (layout.blocks_each, layout.machines_each, layout.machines) == (4, 256, 512)
     machine = layout.topology().machine
     assert machine["cluster"].tolist() == [0] * 256 + [1] * 256
     assert machine["home"].tolist() == ([0] * 128 + [1] * 128) * 2
+    of_three = structs.replace(layout, global_masters=3).topology()
+    assert of_three.machine["home"].tolist() == ([0] * 64 + [1] * 64 + [2] * 128) * 2
+    assert of_three.block.tolist() == [0, 1, 2, 4, 5, 6, 8]
 
 
 def test_a_ledger_has_room_for_four_whole_states_and_no_more():

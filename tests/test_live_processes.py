@@ -38,7 +38,7 @@ def paper():
     ("worker-a1", 'data = ', 'date = ', "unknown field `date`"),
     ("worker-a1", "cpu = ", "cpu = -", "capacity.cpu: must be from 0"),
     ("worker-a1", "data/a1", "data/" + 120 * "x", "a socket's path at most 107"),
-    ("local-master-a", 'cluster = "a"', 'cluster = "z"', "the federation has no 'z'; it has a"),
+    ("local-master-a", 'cluster = "a"', 'cluster = "z"', "the federation has no cluster 'z'; it has a"),
     ("local-master-a", "standby = false", 'standby = "no"', "Expected `bool`, got `str` - at `$.standby`"),
     ("local-master-a", '"python"', '"quick"', "Invalid enum value 'quick' - at `$.handlers`"),
     ("global-master-g0", 'name = "g0"', 'name = "g7"', "the federation has no global master 'g7'; it has g0, g1"),

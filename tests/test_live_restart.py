@@ -2,20 +2,22 @@
 import pytest
 from msgspec import msgpack, structs
 
-from subak.errors import RunError
+from subak.errors import InputError
+from subak.federation.messages import GLOBAL_MASTER
 from subak.live.jobfile.read import read_job
 from subak.live.node.global_master.global_node import WRITTEN_FOR_KEY, GlobalNode
 from subak.live.node.global_master.queues import QueueSetup, QueuesFact
-from subak.live.node.global_master.written_for import WrittenFor
-from subak.live.node.layout import Layout, Rooms, Timing
+from subak.live.node.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, number_of_job
+from subak.live.node.written_for import written_for
 
 LAYOUT = Layout(2, 1, ("cpu", "memory"), False, Rooms(tasks=64, machines=64, shapes=8, queues=8))
 QUEUES = QueuesFact(1, (QueueSetup("all", 1),))
 JOB = read_job("{apiVersion: subak/v1, kind: Job, metadata: {name: x}, queue: all, command: [x], tasks: 2}")
 NUMBER = 1
+JOB_7 = number_of_job(NUMBER, 7)
 
 
-WRITTEN_FOR = msgpack.encode(WrittenFor(NUMBER, LAYOUT.global_masters, LAYOUT.places))
+WRITTEN_FOR = msgpack.encode(written_for(GLOBAL_MASTER, NUMBER, LAYOUT))
 
 
 def begun(disk, layout=LAYOUT):
@@ -28,31 +30,34 @@ def begun(disk, layout=LAYOUT):
 
 def test_the_number_of_a_job_that_has_ended_is_not_given_again_after_a_restart():
     first = begun({}).submit(JOB, "first", 1.0)
-    node = begun({"ended": {first: b"", first + 4: b""}})
-    assert node.submit(JOB, "second", 2.0) == first + 6
-    assert node.submit(JOB, "third", 3.0) == first + 8
+    node = begun({"ended": {first: b"", first + 2 * OF_A_KIND_MAX: b""}})
+    assert node.submit(JOB, "second", 2.0) == first + 3 * OF_A_KIND_MAX
+    assert node.submit(JOB, "third", 3.0) == first + 4 * OF_A_KIND_MAX
 
 
 def test_a_key_is_that_of_a_job_that_has_ended_also_after_a_restart():
-    node = begun({"ended": {7: b""}, "client": {"mine": (7).to_bytes(8, "big")}})
-    assert node.submit(JOB, "mine", 3.0) == 7
-    assert node.submit(JOB, "another", 3.0) != 7
+    node = begun({"ended": {JOB_7: b""}, "client": {"mine": JOB_7.to_bytes(8, "big")}})
+    assert node.submit(JOB, "mine", 3.0) == JOB_7
+    assert node.submit(JOB, "another", 3.0) != JOB_7
 
 
 @pytest.mark.parametrize("table", ["job", "ended", "client"])
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"global_masters": 3}, "written for global master 2 of 2, .* now makes this global master 2 of 3"),
-    ({"rooms": Rooms(tasks=128, machines=64, shapes=8, queues=8)}, "with room for 64 open tasks .* for 128 open tasks"),
+    ({"rooms": structs.replace(LAYOUT.rooms, tasks=128)}, r"\[rooms\] tasks was 64, and is 128 in the file now"),
+    ({"rooms": structs.replace(LAYOUT.rooms, machines=65)}, r"\[rooms\] machines was 64, and is 128"),
+    ({"rooms": structs.replace(LAYOUT.rooms, shapes=9)}, r"\[rooms\] shapes was 8, and is 9"),
+    ({"rooms": structs.replace(LAYOUT.rooms, configurations=9)}, r"\[rooms\] configurations was 4,096, and is 9"),
+    ({"resources": ("cpu", "memory", "gpu")}, "resources was cpu, memory, and is cpu, memory, gpu"),
 ])
 def test_a_store_that_was_written_for_another_federation_is_refused(table, changes, words):
     """Its jobs would vanish, or appear under other queues."""
-    with pytest.raises(RunError, match=words):
+    with pytest.raises(InputError, match=words):
         begun({table: {7: b""}}, structs.replace(LAYOUT, **changes))
     begun({}, structs.replace(LAYOUT, **changes))  # nothing is in it yet
 
 
 def test_a_store_with_jobs_of_a_version_that_did_not_say_for_whom_is_refused():
-    with pytest.raises(RunError, match="written for a former version of subak; the file of the federation now makes"):
+    with pytest.raises(InputError, match="written by a former version of subak, which numbered"):
         begun({"incarnation": {}, "ended": {7: b""}})
     node = begun({"incarnation": {}})
     (put,) = (each for each in node.writes if each.table == "incarnation" and WRITTEN_FOR_KEY in each.keys)

@@ -19,7 +19,7 @@ from subak.live.service.views import ended_job, event_view, open_job, task_view
 from subak.live.torture.case import JobCase
 from test_live_nodes import JOB, number_of, world_of
 
-FILE = SimpleNamespace(cluster=[SimpleNamespace(name="west")])
+FILE = SimpleNamespace(clusters=lambda: {0: SimpleNamespace(name="west")})
 ROOT = Path(__file__).parent.parent
 
 

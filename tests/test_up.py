@@ -78,7 +78,7 @@ def test_what_is_written_is_what_processes_read(tmp_path):
     file = read(tmp_path / "federation.toml", FederationFile)
     assert [(queue.name, queue.weight) for queue in file.queue] == [("research/ada", 2.0), ('we"b', 0.5)]
     assert (file.order, file.timing.preemption, file.resources) == ("mch", "paper", ("cpu", "memory", "gpu"))
-    addresses = [master.http for master in file.global_master] + file.local_addresses()
+    addresses = [master.http for master in file.global_master] + [*file.local_addresses().values()]
     assert sorted(addresses) == [f"127.0.0.1:{port}" for port in range(7000, 7006)]
     members = members_of(tmp_path)
     assert [member.name for member in members] == [

@@ -14,6 +14,10 @@ name = "a"
 local_master = "127.0.0.1:7441"             # where masters and workers find it
 standby = "127.0.0.1:7442"                  # all clusters have one, or none has
 
+[[cluster]]                                 # masters and clusters are numbered by their places: new ones come last, and
+name = "b"                                  # one that is there no more stays in the file, as removed
+removed = true
+
 [[queue]]
 name = "research/ada"
 weight = 2.0
@@ -46,14 +50,13 @@ from msgspec import Meta, Struct
 
 from subak.errors import InputError
 from subak.live.jobfile.quantities import parse_duration
-from subak.live.node.layout import Layout, Rooms, Timing
+from subak.live.node.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, cluster_of_local, standby_of
 from subak.threads import usable_cores
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,62}")
 AMOUNT_MAX = 2**31 - 1
-OF_A_KIND_MAX = 64
 HISTORY_BYTES_MIN = 1 << 20
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 T = TypeVar("T")
@@ -64,15 +67,17 @@ class GlobalMasterEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """A global master, and where it answers people."""
 
     name: str
-    http: str
+    http: str = ""
+    removed: bool = False
 
 
 class ClusterEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """A cluster, and where its local master and its standby are found."""
 
     name: str
-    local_master: str
+    local_master: str = ""
     standby: str = ""
+    removed: bool = False
 
 
 class QueueEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,13 +117,49 @@ class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     def layout(self) -> Layout:
         """Return the numbers that all processes agree on."""
-        return Layout(len(self.global_master), len(self.cluster), self.resources, bool(self.cluster[0].standby),
-                      self.rooms)
+        return Layout(
+            len(self.global_master), len(self.cluster), self.resources,
+            any(cluster.standby for cluster in self.cluster), self.rooms,
+            tuple(number for number, master in enumerate(self.global_master) if master.removed),
+            tuple(number for number, cluster in enumerate(self.cluster) if cluster.removed))
 
-    def local_addresses(self) -> list[str]:
+    def masters(self) -> dict[int, GlobalMasterEntry]:
+        """Return the global masters that are there, by their numbers."""
+        return {number: master for number, master in enumerate(self.global_master) if not master.removed}
+
+    def clusters(self) -> dict[int, ClusterEntry]:
+        """Return the clusters that are there, by their numbers."""
+        return {number: cluster for number, cluster in enumerate(self.cluster) if not cluster.removed}
+
+    def number_of(self, master: str) -> int:
+        """Return the number of a global master. Raises InputError where there is none of this name."""
+        return _number_of(self.masters(), "name", "global master", master)
+
+    def number_of_cluster(self, name: str) -> int:
+        """Return the number of a cluster. Raises InputError where there is none of this name."""
+        return _number_of(self.clusters(), "cluster", "cluster", name)
+
+    def local_addresses(self) -> dict[int, str]:
         """Return where the local masters are found, and behind them the standbys, by their numbers."""
-        active = [cluster.local_master for cluster in self.cluster]
-        return active + [cluster.standby for cluster in self.cluster if cluster.standby]
+        clusters = self.clusters()
+        active = {number: cluster.local_master for number, cluster in clusters.items()}
+        return active | {standby_of(number): cluster.standby for number, cluster in clusters.items() if cluster.standby}
+
+    def name_of_local(self, local: int) -> str:
+        """Return how people call the local master, or the standby, of this number."""
+        cluster = cluster_of_local(local)
+        what = "local master" if local == cluster else "standby"
+        return f"the {what} of cluster {self.clusters()[cluster].name}"
+
+
+E = TypeVar("E", GlobalMasterEntry, ClusterEntry)
+
+
+def _number_of(entries: dict[int, E], field: str, what: str, name: str) -> int:
+    names = {entry.name: number for number, entry in entries.items()}
+    if name not in names:
+        raise InputError(f"{field}: the federation has no {what} {name!r}; it has {', '.join(names)}")
+    return names[name]
 
 
 class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -201,9 +242,10 @@ def _check_federation(file: FederationFile) -> None:
                 _matches(NAME, f"{what}.name", name)
             if names.count(name) > 1:
                 raise InputError(f"{what}: {name!r} is there twice")
-    if len({bool(cluster.standby) for cluster in file.cluster}) > 1:
+    _check_removed(file)
+    if len({bool(cluster.standby) for cluster in file.clusters().values()}) > 1:
         raise InputError("cluster.standby: must be given for all clusters, or for none")
-    for address in [*file.local_addresses(), *(master.http for master in file.global_master)]:
+    for address in [*file.local_addresses().values(), *(master.http for master in file.masters().values())]:
         split_address("address", address)
     for resource in file.resources:
         _matches(RESOURCE, "resources", resource)
@@ -214,6 +256,20 @@ def _check_federation(file: FederationFile) -> None:
     _check_history(file.history)
 
 
+def _check_removed(file: FederationFile) -> None:
+    """Raise InputError where one that was removed has an address, one that is there has none, or none is there."""
+    for what, entries, there, addresses in (
+            ("global_master", file.global_master, file.masters(), ("http",)),
+            ("cluster", file.cluster, file.clusters(), ("local_master", "standby"))):
+        if not there:
+            raise InputError(f"{what}: all of them are removed; one must be there at least")
+        for entry in entries:
+            if entry.removed and any(getattr(entry, address) for address in addresses):
+                raise InputError(f"{what} {entry.name}: is removed, and has an address; leave one of both out")
+            if not entry.removed and not getattr(entry, addresses[0]):
+                raise InputError(f"{what} {entry.name}: {addresses[0]} is missing; it says where it is found")
+
+
 def _check_history(history: HistoryEntry) -> None:
     history.keep_s()
     if history.bytes < HISTORY_BYTES_MIN:
@@ -221,7 +277,7 @@ def _check_history(history: HistoryEntry) -> None:
 
 
 def _check_queues(file: FederationFile) -> None:
-    owners = {master.name for master in file.global_master}
+    owners = {master.name for master in file.masters().values()}
     for queue in file.queue:
         if not queue.name or any(not part or not part.isprintable() for part in queue.name.split("/")):
             raise InputError(f"queue.name: must be a path such as research/ada, not {queue.name!r}")

@@ -118,11 +118,11 @@ def build_by_machine(topology: Topology, books: FleetState) -> ByMachine:
 def build_local_master(number: int, topology: Topology, shared: ByMachine, rows: int, ledger: Ledger) -> LocalMaster:
     """Return the local master of a cluster, or its standby, with room for attempts."""
     scalar = np.full(LOCAL_SCALARS, NOBODY)
-    scalar[EPOCH], scalar[ACTIVE] = 0, number < topology.local_masters
+    scalar[EPOCH], scalar[ACTIVE] = 0, number < topology.standbys
     asker = np.zeros(topology.global_masters, ASKER)
     asker["top"], asker["incarnation"], asker["over_first"] = NOBODY, 1, NOBODY
     return LocalMaster(
-        number=number, cluster=number % topology.local_masters, fleet=shared.books,
+        number=number, cluster=number % topology.standbys, fleet=shared.books,
         rows=build_part(shared.first, rows), ledger=ledger, asker=asker, machine=shared.machine, scalar=scalar,
         clock=np.zeros(1),
         tally=np.zeros(len(LOCAL_TALLY), np.int64),

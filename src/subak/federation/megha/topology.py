@@ -32,6 +32,8 @@ class Topology(NamedTuple):
     queue: np.ndarray  # QUEUE_PLACE[queue]
     capacity: np.ndarray  # int32[resource, configuration], units
     placement: int  # how a machine of a partition is chosen (placement.py)
+    standbys: int  # number of the standby of cluster 0; those of the others follow
+    is_there: np.ndarray  # bool[cluster]; no machine is ever in one that is not
 
 
 class Rules(NamedTuple):
@@ -61,4 +63,4 @@ def records(kind: np.dtype, **columns: np.ndarray) -> np.ndarray:
 @inlined
 def speaker(topology: Topology, cluster: int, epoch: int) -> int:
     """Return the number of the local master that speaks for a cluster: epochs of a standby are odd."""
-    return int(cluster + topology.local_masters * (epoch % 2))
+    return int(cluster + topology.standbys * (epoch % 2))

@@ -19,13 +19,14 @@ from msgspec import Struct, msgpack, structs
 
 from subak.errors import InputError
 from subak.federation.megha.attempts import ROWS_EVER
-from subak.federation.megha.local_master.state import ATTEMPT_KILLING, ATTEMPT_RUNNING, ATTEMPT_STARTING
+from subak.federation.megha.local_master.state import ATTEMPT_HELD, ATTEMPT_KILLING, ATTEMPT_RUNNING, ATTEMPT_STARTING
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import LOCAL_MASTER, NOBODY
 from subak.live.node.base import Drop, Put, Write
 from subak.live.node.facts import JOB, SHAPE, Fact
 from subak.live.node.frames import Claim, Claimed, FrameError
-from subak.live.node.layout import Peer
+from subak.live.node.layout import Peer, cluster_of_local, number_of_job, owner_of_job, serial_of_job
+from subak.live.node.written_for import refuse_shorter
 
 if TYPE_CHECKING:
     from subak.live.node.global_master.global_node import GlobalNode
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 RESERVE_FIRST, RESERVE_MOST = 64, 4096  # numbers of jobs: twice as many each time
 HOLD_S = 1.0  # that every cluster has to say what it knows, before anything is placed
 JOBS_TOLD = 100  # that a refusal names at most
-MAY_RUN = (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING)
+HOLDING = (ATTEMPT_HELD, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING)  # states of attempts with amounts
 Numbers = Mapping[Any, bytes]  # the table of these on disk
 
 
@@ -73,8 +74,7 @@ class Claims:
         """*life*: a name that no other start has, of this store or of a copy of it."""
         self.node, self.problem = node, ""
         numbers: Numbers = node.disk.get("incarnation", {})
-        self.masters = node.layout.global_masters
-        latest = node.admission.latest // self.masters
+        latest = serial_of_job(node.admission.latest)
         began = max(_number(numbers, RESERVED_KEY), latest)
         identity = numbers.get(IDENTITY_KEY, life.encode()).decode()
         fence, supersedes = msgpack.decode(
@@ -83,17 +83,21 @@ class Claims:
         reserved = began + RESERVE_FIRST
         self.claim = Claim(identity, incarnation, life, latest, began, reserved, 0, supersedes, fence, self.is_behind)
         self.heard: set[int] = set()  # local masters that have answered this claim
-        self.unheard = set(range(node.layout.clusters))  # clusters that have answered none
+        # clusters that have answered none
+        self.unheard = {cluster for cluster in range(node.layout.clusters) if node.layout.has(cluster)}
         self.until = 0.0  # when those are waited for no longer
         # one that says nothing of attempts, or has taken over, is ahead of all that its former incarnations requested
         before = numbers.get(ATTEMPTS_KEY)
-        self.attempts = [incarnation << INCARNATION_BITS] * node.layout.clusters if before is None else msgpack.decode(
-            before, type=list[int])
+        self.attempts = [incarnation << INCARNATION_BITS] * node.layout.clusters
+        if before is not None:
+            known = msgpack.decode(before, type=list[int])  # of fewer clusters, where some are new
+            refuse_shorter("cluster", len(known), node.layout.clusters)
+            self.attempts[: len(known)] = known
         self.requested = [0] * node.layout.clusters  # of this incarnation, by cluster, that are written
         refused = numbers.get(REFUSED_KEY)
         self.refusal = msgpack.decode(refused, type=Refusal) if refused is not None else None
         self.granted = began
-        node.admission.latest = began * self.masters + node.number
+        node.admission.latest = number_of_job(node.number, began)
         node.writes += [Put("incarnation", [IDENTITY_KEY], [identity.encode()]), self._write_reserved(),
                         self._write_attempts()]
 
@@ -106,7 +110,7 @@ class Claims:
 
     def to(self, local: int) -> Claim:
         """Return the claim as a local master is told it."""
-        return structs.replace(self.claim, attempt=self.attempts[local % len(self.attempts)])
+        return structs.replace(self.claim, attempt=self.attempts[cluster_of_local(local)])
 
     def note_requests(self) -> None:
         """Write down which attempts were requested last, before they are."""
@@ -146,7 +150,7 @@ class Claims:
     @property
     def left(self) -> int:
         """How many jobs may be given a number now."""
-        return 0 if self.problem or self.is_behind else self.granted - self.node.admission.latest // self.masters
+        return 0 if self.problem or self.is_behind else self.granted - serial_of_job(self.node.admission.latest)
 
     def reserve(self) -> None:
         """Reserve more numbers when half of the last ones are given."""
@@ -157,7 +161,7 @@ class Claims:
 
     def answered(self, peer: Peer, answer: Claimed) -> None:
         """Take in what a local master says; one that refuses the store ends this life."""
-        self.unheard.discard(peer[1] % len(self.attempts))
+        self.unheard.discard(cluster_of_local(peer[1]))
         if answer.known is None:
             self.granted = max(self.granted, min(answer.reserved, self.claim.reserved))
             if answer.behind == self.claim.behind:
@@ -230,6 +234,7 @@ class Known:
     def __init__(self, node: "LocalNode", claims: Numbers) -> None:
         self.node = node
         self.claims = {int(number): msgpack.decode(body, type=Claim) for number, body in claims.items()}
+        refuse_shorter("global_master", max(self.claims, default=NOBODY) + 1, node.layout.global_masters)
         self.requested: dict[int, int] = {}  # by global master: the last attempt that it has requested here, its number
 
     def see(self, owner: int, attempts: np.ndarray) -> None:
@@ -259,12 +264,12 @@ class Known:
         return [owner for owner, claim in self.claims.items() if claim.behind]
 
     def left(self, owner: int) -> list[int]:
-        """Return the rows of attempts that run, which a global master has requested from a former store."""
-        rows, held = self.node.local.rows.row, self._held(owner)
+        """Return the rows of attempts with amounts that a global master has requested from a former store."""
+        rows, held = self.node.local.rows.row, self.held(owner)
         is_former = rows["attempt"][held] >> INCARNATION_BITS <= self.claims[owner].fence
-        return held[is_former & np.isin(rows["state"][held], MAY_RUN)].tolist()
+        return held[is_former & np.isin(rows["state"][held], HOLDING)].tolist()
 
-    def _held(self, owner: int) -> np.ndarray:
+    def held(self, owner: int) -> np.ndarray:
         """Return the rows of attempts of a global master, int64[row]."""
         rows = self.node.local.rows
         held = rows.row[: rows.size[ROWS_EVER]]
@@ -275,14 +280,14 @@ class Known:
 
         Of the one that claims workers may have told before it did: it was heard by the partner.
         """
-        attempts = [self.requested.get(owner, 0), *self.node.local.rows.row["attempt"][self._held(owner)].tolist()]
+        attempts = [self.requested.get(owner, 0), *self.node.local.rows.row["attempt"][self.held(owner)].tolist()]
         return max((each for each in attempts if each >> INCARNATION_BITS != incarnation), default=0)
 
     def _jobs(self, owner: int, latest: int) -> tuple[int, ...]:
         """Return jobs of a global master that were heard of here, and that it does not know."""
-        masters = self.node.layout.global_masters
-        numbers = [number for kind, number in self.node.facts.known if kind == JOB and number % masters == owner]
-        return tuple(sorted(number for number in numbers if number // masters > latest)[:JOBS_TOLD])
+        return tuple(sorted(number for kind, number in self.node.facts.known
+                            if kind == JOB and owner_of_job(number) == owner and serial_of_job(number) > latest
+                            )[:JOBS_TOLD])
 
     def _shapes(self, owner: int) -> tuple[Fact, ...]:
         """Return the shapes whose numbers a global master has given."""

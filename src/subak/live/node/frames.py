@@ -3,7 +3,8 @@
 A connection is ordered; a frame whose number is not the next one shows that something was lost, or doubled, on it, and
 ends it: both sides begin anew, and handlers take it that messages may be lost. So facts and entries of ledgers that
 were said once on a connection need not be said again. Rows are what handlers read and write, in the byte order of this
-machine: `PROTOCOL` names their layout, and processes with another one do not speak with each other.
+machine: `PROTOCOL` names their layout, and how numbers are made; processes with another one do not speak with each
+other.
 """
 import hashlib
 import sys
@@ -15,13 +16,14 @@ from msgspec import DecodeError, Meta, Struct, ValidationError, msgpack
 from subak.federation.megha.ledger import ENTRY
 from subak.federation.messages import KINDS, MESSAGE, REASONS
 from subak.live.node.facts import Fact
+from subak.live.node.layout import NUMBERING
 
 NODE_FRAME_BYTES_MAX = 1 << 26
 Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
 def _protocol() -> str:
-    parts = (MESSAGE.descr, ENTRY.descr, KINDS, REASONS, sys.byteorder)
+    parts = (MESSAGE.descr, ENTRY.descr, KINDS, REASONS, sys.byteorder, NUMBERING)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 

@@ -1,8 +1,9 @@
 """The numbers that all processes of a federation agree on: who is there, and how much room each table has.
 
-They follow from the file of the federation and never change while it runs. A number belongs to whoever gives it: shapes
-and tasks to a global master, configurations and machines to a local master or its standby; so nobody has to ask anybody
-else, and what two of them give never clashes.
+They follow from the file of the federation. A number belongs to whoever gives it: shapes and tasks to a global master,
+configurations and machines to a local master or its standby; so nobody has to ask anybody else, and what two of them
+give never clashes. What a number means depends on the number of its giver and on `Rooms`, never on how many others
+there are: so masters and clusters may come and go (written_for.py says what may not change).
 """
 from functools import cached_property
 from typing import Annotated, Literal, get_args
@@ -19,6 +20,9 @@ Room = Annotated[int, Meta(ge=1, le=1 << 24)]
 Peer = tuple[int, int]  # a role, and the number of a process within it
 Preemption = Literal["off", "strict", "paper"]
 PREEMPTIONS = get_args(Preemption)  # in the order of their numbers: OFF, STRICT, PAPER
+OF_A_KIND_MAX = 64  # numbers that global masters may have, and clusters; what others number depends on it
+NUMBERING = 2  # how numbers follow from each other; another one is of another version of subak
+STANDBYS = OF_A_KIND_MAX  # number of the standby of cluster 0
 
 
 class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,11 +43,13 @@ ATTEMPTS_MORE = 4096
 class Layout(Struct, frozen=True, dict=True):
     """The federation on paper."""
 
-    global_masters: int
-    clusters: int
+    global_masters: int  # with those that were removed
+    clusters: int  # likewise
     resources: tuple[str, ...]
     standby: bool = True
     rooms: Rooms = Rooms()
+    no_masters: tuple[int, ...] = ()  # those that were removed
+    no_clusters: tuple[int, ...] = ()
 
     @cached_property
     def places(self) -> int:
@@ -52,13 +58,13 @@ class Layout(Struct, frozen=True, dict=True):
 
     @cached_property
     def blocks_each(self) -> int:
-        """Blocks of a partition."""
-        return -(-self.rooms.machines // (BLOCK * self.global_masters))
+        """Blocks of a cluster."""
+        return -(-self.rooms.machines // BLOCK)
 
     @cached_property
     def machines_each(self) -> int:
         """Places for machines of a cluster."""
-        return self.blocks_each * self.global_masters * BLOCK
+        return self.blocks_each * BLOCK
 
     @cached_property
     def attempts(self) -> int:
@@ -89,9 +95,10 @@ class Layout(Struct, frozen=True, dict=True):
         return self.machines_each * self.clusters
 
     @cached_property
-    def local_masters(self) -> int:
-        """Local masters and standbys."""
-        return self.clusters * (2 if self.standby else 1)
+    def locals(self) -> tuple[int, ...]:
+        """Numbers of the local masters that are there, and behind them those of the standbys."""
+        there = [cluster for cluster in range(self.clusters) if cluster not in self.no_clusters]
+        return (*there, *(standby_of(cluster) for cluster in there if self.standby))
 
     def shapes_of(self, master: int) -> range:
         """Return the numbers of the shapes that a global master gives."""
@@ -99,22 +106,31 @@ class Layout(Struct, frozen=True, dict=True):
 
     def configurations_of(self, local: int) -> range:
         """Return the numbers of the configurations that a local master, or standby, gives."""
-        return range(local * self.rooms.configurations, (local + 1) * self.rooms.configurations)
+        place = 2 * cluster_of_local(local) + local // STANDBYS
+        return range(place * self.rooms.configurations, (place + 1) * self.rooms.configurations)
+
+    @cached_property
+    def configurations(self) -> int:
+        """Numbers of configurations of all local masters and standbys."""
+        return 2 * self.clusters * self.rooms.configurations
 
     def machines_of(self, local: int) -> list[int]:
         """Return the numbers of the machines that a local master, or standby, gives, in the order in which it does.
 
-        The partitions of its cluster in turn; the active one of a pair gives the even places, the standby the odd ones.
+        The blocks of its cluster in turn, so that each partition has its share, however many there are; the active one
+        of a pair gives the even places, the standby the odd ones; one that is alone first those, then these.
         """
-        first, side = local % self.clusters * self.machines_each, local // self.clusters
-        step = 2 if self.standby else 1
-        partition = self.blocks_each * BLOCK
-        return [first + master * partition + place for place in range(side, partition, step)
-                for master in range(self.global_masters)]
+        first, sides = self.machine_of(cluster_of_local(local)), [local // STANDBYS] if self.standby else [0, 1]
+        return [first + block * BLOCK + place for side in sides for place in range(side, BLOCK, 2)
+                for block in range(self.blocks_each)]
+
+    def machine_of(self, cluster: int) -> int:
+        """Return the number of the first machine of a cluster."""
+        return cluster * self.machines_each
 
     def masters_of(self, cluster: int) -> list[int]:
         """Return the local master of a cluster, and behind it its standby."""
-        return list(range(cluster, self.local_masters, self.clusters))
+        return [cluster, standby_of(cluster)] if self.standby else [cluster]
 
     def cluster_of(self, machine: int) -> int:
         """Return the cluster of a machine."""
@@ -122,30 +138,63 @@ class Layout(Struct, frozen=True, dict=True):
 
     def owner_of(self, task: int) -> int:
         """Return the global master that gave a task its number."""
-        return task // self.places % self.global_masters
+        return owner_of_job(self.job_of(task))
 
     def job_of(self, task: int) -> int:
         """Return the number of a task's job."""
         return task // self.places
 
+    def has(self, cluster: int) -> bool:
+        """Whether a cluster is there."""
+        return cluster in self.locals
+
     def is_peer(self, peer: Peer) -> bool:
         """Whether a peer can be of this federation."""
         role, number = peer
-        room = {GLOBAL_MASTER: self.global_masters, LOCAL_MASTER: self.local_masters, WORKER: self.machines}
-        return 0 <= number < room.get(role, 0)
+        if role == GLOBAL_MASTER:
+            return number in range(self.global_masters) and number not in self.no_masters
+        if role == LOCAL_MASTER:
+            return number in self.locals
+        return role == WORKER and number in range(self.machines)
 
     def topology(self) -> Topology:
         """Return the tables that all roles look machines and queues up in, with no machine there yet."""
-        number = np.arange(self.machines)
-        partitions = self.clusters * self.global_masters
-        machine = records(
-            MACHINE_PLACE, cluster=number // self.machines_each,
-            home=number // (self.blocks_each * BLOCK) % self.global_masters,
-            configuration=np.full(self.machines, NOBODY))
+        partitions = np.arange(self.clusters * self.global_masters + 1)
+        block = partitions * self.blocks_each // self.global_masters
+        home = np.repeat(partitions[:-1] % self.global_masters, np.diff(block) * BLOCK)
+        machine = records(MACHINE_PLACE, cluster=np.arange(self.machines) // self.machines_each, home=home,
+                          configuration=np.full(self.machines, NOBODY))
+        is_there = np.ones(self.clusters, np.bool_)
+        is_there[list(self.no_clusters)] = False
         return Topology(
-            self.global_masters, self.clusters, machine, np.zeros(self.clusters, np.int32),
-            np.arange(partitions + 1) * self.blocks_each, np.zeros(self.rooms.queues, QUEUE_PLACE),
-            np.zeros((len(self.resources), self.rooms.configurations * self.local_masters), np.int32), 0)
+            self.global_masters, self.clusters, machine, np.zeros(self.clusters, np.int32), block,
+            np.zeros(self.rooms.queues, QUEUE_PLACE), np.zeros((len(self.resources), self.configurations), np.int32), 0,
+            STANDBYS, is_there)
+
+
+def standby_of(cluster: int) -> int:
+    """Return the number of the standby of a cluster; that of its local master is the cluster's own."""
+    return cluster + STANDBYS
+
+
+def cluster_of_local(local: int) -> int:
+    """Return the cluster of a local master, or of a standby."""
+    return local % STANDBYS
+
+
+def number_of_job(owner: int, serial: int) -> int:
+    """Return the number of a job: the *serial*-th that a global master was given."""
+    return serial * OF_A_KIND_MAX + owner
+
+
+def owner_of_job(job: int) -> int:
+    """Return the global master that gave a job its number."""
+    return job % OF_A_KIND_MAX
+
+
+def serial_of_job(job: int) -> int:
+    """Return how many jobs the global master had been given, with this one, when it gave it its number."""
+    return job // OF_A_KIND_MAX
 
 
 class Timing(Struct, frozen=True, forbid_unknown_fields=True):

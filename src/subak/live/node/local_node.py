@@ -12,12 +12,11 @@ from msgspec import Struct, msgpack, structs
 from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.catalog import Catalog, empty_fleet
-from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, build_ledger, carried, names_shape
-from subak.federation.megha.local_master.handlers import kill
+from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, VERSION, build_ledger, carried, names_shape
+from subak.federation.megha.local_master.handlers import finish, kill
 from subak.federation.megha.local_master.state import (
     ACTIVE,
     ATTEMPT_HELD,
-    ATTEMPT_KILLING,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
     EPOCH,
@@ -32,6 +31,7 @@ from subak.federation.messages import (
     CHANGE,
     CHECK,
     DRAINED,
+    GANG_LOST,
     GLOBAL_MASTER,
     HOLDS,
     LAUNCH,
@@ -51,7 +51,7 @@ from subak.federation.messages import (
 )
 from subak.fleet.amounts import give_back, take
 from subak.live.node.base import Link, Put, Serve
-from subak.live.node.claims import Known
+from subak.live.node.claims import HOLDING, WRITTEN_FOR_KEY, Known
 from subak.live.node.facts import (
     CONFIGURATION,
     MACHINE,
@@ -78,12 +78,13 @@ from subak.live.node.frames import (
     Retract,
     messages_of,
 )
-from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.layout import Layout, Peer, Timing, cluster_of_local
 from subak.live.node.master import MasterNode
 from subak.live.node.removal import (
     REMOVE,
     begin_anew,
     dismissal,
+    end_removed,
     is_free_again,
     let_leave,
     no_more_kinds,
@@ -92,10 +93,10 @@ from subak.live.node.removal import (
     remove,
     was_removed,
 )
+from subak.live.node.written_for import refuse_another, written_for
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
-HOLDING = (ATTEMPT_HELD, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING)  # states of attempts that hold amounts
 PERIODIC = frozenset((CHECK, WATCH))
 WITHOUT_MACHINE = frozenset((ASK, NOTED, PULSE))  # kinds of messages that name none
 OF_WORKERS = frozenset((ALIVE, OVER, STARTED, HOLDS))
@@ -123,7 +124,8 @@ class LocalNode(MasterNode):
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:
         super().__init__(LOCAL_MASTER, number, layout, timing, most_posted(LOCAL_MASTER, layout.sizes()))
-        self.cluster = number % layout.clusters
+        self.writes += refuse_another(disk, WRITTEN_FOR_KEY, written_for(LOCAL_MASTER, number, layout))
+        self.cluster = cluster_of_local(number)
         self._build()
         self.machines: dict[int, StoredMachine] = {}
         self.questions: dict[int, tuple[Peer, int, int]] = {}  # own number: who asked, the number there, the machine
@@ -283,15 +285,26 @@ class LocalNode(MasterNode):
             if task in (NOBODY, int(each["task"])):
                 rows.append(row)
             row = int(each["next"])
-        return self._end(rows, reason)
+        return self.end_rows(rows, reason)
 
     def end_fenced(self) -> None:
         """End what global masters have begun from stores from which others have taken over."""
         for owner in self.claims.fenced:
             if self.local.scalar[ACTIVE]:
-                self._end(self.claims.left(owner), PREEMPTED_BY_OPERATOR)
+                left = self.claims.left(owner)
+                self.end_rows(left, PREEMPTED_BY_OPERATOR)
+                self._give_up_held(left)
 
-    def _end(self, rows: Iterable[int], reason: int) -> int:
+    def _give_up_held(self, rows: list[int]) -> None:
+        """Give up those of attempts that wait for their gangs: who knew of these will not say that they may start."""
+        held = [row for row in rows if self.local.rows.row[row]["state"] == ATTEMPT_HELD]
+        if held:
+            self.out.size[POSTED] = 0
+            for row in held:
+                finish(self.local, self.topology, self.rules, self.shapes, row, GANG_LOST, self.now, self.out)
+            self.hand_on()
+
+    def end_rows(self, rows: Iterable[int], reason: int) -> int:
         """End attempts that run, or begin; return how many those are."""
         states = self.local.rows.row["state"]
         running = [row for row in rows if states[row] in (ATTEMPT_STARTING, ATTEMPT_RUNNING)]
@@ -301,6 +314,13 @@ class LocalNode(MasterNode):
                 kill(self.local, row, reason, self.now, self.out)
             self.hand_on()
         return len(running)
+
+    def note_for(self, owner: int) -> None:
+        """Take it that a global master, which was removed, has seen all that is known here."""
+        noted = self.message(
+            kind=NOTED, to=self.number, sender=owner, task=NOBODY, machine=NOBODY, epoch=self.local.scalar[EPOCH],
+            seen=self.local.ledger.size[VERSION], incarnation=self.local.asker[owner]["incarnation"])
+        self.pending.append((LOCAL_MASTER, NOTED, noted))
 
     # -- what arrives --------------------------------------------------------------------------------------------------
 
@@ -368,6 +388,7 @@ class LocalNode(MasterNode):
         if not PERIODIC.isdisjoint(self.inbox["kind"][:count].tolist()):
             self.end_fenced()
             self.retract_unneeded(GLOBAL_MASTER, self._jobs_held)
+            end_removed(self)
         return 0
 
     def _jobs_held(self) -> set[int]:
@@ -410,7 +431,7 @@ class LocalNode(MasterNode):
 
     def sound(self, rows: np.ndarray) -> bool:
         """Whether numbers in messages are within the tables, and machines of this cluster."""
-        first = self.cluster * self.layout.machines_each
+        first = self.layout.machine_of(self.cluster)
         machines = range(first, first + self.layout.machines_each)
         columns = [rows[name].tolist() for name in ("kind", "machine", "sender", "shape", "queue", "owner", "row")]
         return super().sound(rows) and all(

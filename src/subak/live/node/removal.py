@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from subak.federation.megha.local_master.state import ABSENT, ACTIVE, LISTED, LOST_MACHINE
-from subak.federation.messages import LOCAL_MASTER, NOBODY, WORKER
+from subak.federation.messages import LOCAL_MASTER, NOBODY, PREEMPTED_BY_OPERATOR, WORKER
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask, Dismissed, Join
+from subak.live.node.layout import cluster_of_local
 
 if TYPE_CHECKING:
     from subak.live.node.global_master.global_node import GlobalNode
@@ -32,6 +33,15 @@ def remove(node: "LocalNode", ask: Ask) -> str:
                 f"{node.timing.lease:g} s, it can be removed")
     _take_out(node, ask.machine, ask.offset)
     return ""
+
+
+def end_removed(node: "LocalNode") -> None:
+    """End what global masters that were removed have begun here, and note for them that it is over."""
+    for owner in node.layout.no_masters:
+        held = node.claims.held(owner).tolist()
+        if held and node.local.scalar[ACTIVE]:
+            node.end_rows(held, PREEMPTED_BY_OPERATOR)
+            node.note_for(owner)
 
 
 def let_leave(node: "LocalNode") -> None:
@@ -105,7 +115,7 @@ def no_more_kinds(node: "LocalNode", join: Join) -> str:
 
 def tell_removed(node: "GlobalNode", local: int) -> None:
     """Tell a local master, which may not have heard of it, which machines of its cluster were removed."""
-    first = local % node.layout.clusters * node.layout.machines_each
+    first = node.layout.machine_of(cluster_of_local(local))
     for number in range(first, first + node.layout.machines_each):
         fact = node.facts.known.get((MACHINE, number))
         if fact is not None and (machine := read_machine(fact.body)).removed:

@@ -5,6 +5,7 @@ from pathlib import Path
 from subak.errors import InputError
 from subak.live.config import FederationFile, GlobalMasterFile, read
 from subak.live.node.claims import LATEST_JOB_KEY, adopt
+from subak.live.node.layout import serial_of_job
 from subak.live.store.sqlite import SqliteStore
 
 JOBS_SHOWN = 20
@@ -16,9 +17,7 @@ def adopt_store(path: Path) -> list[str]:
     Raises InputError where the master runs, has no store, or its store was not refused.
     """
     file = read(path, GlobalMasterFile)
-    names = [master.name for master in read(path.parent / file.federation, FederationFile).global_master]
-    if file.name not in names:
-        raise InputError(f"name: the federation has no global master {file.name!r}; it has {', '.join(names)}")
+    read(path.parent / file.federation, FederationFile).number_of(file.name)
     folder = path.parent / file.data
     if not (folder / "state.sqlite").is_file():
         raise InputError(f"{folder}: there is no store; start {file.name}, which makes one")
@@ -29,13 +28,13 @@ def adopt_store(path: Path) -> list[str]:
         store.commit(writes)
     finally:
         store.close()
-    latest = int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big") // len(names)
+    latest = serial_of_job(int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big"))
     lines = [f"the store in {folder} takes over as incarnation {refusal.incarnation + 1} of {file.name}"]
     if latest < refusal.reserved:
         what = f"what was submitted behind {file.name}-{latest}" if latest else "all jobs"
         lines.append(f"lost: {what}, up to {file.name}-{refusal.reserved}")
     if refusal.jobs:
-        known = [f"{file.name}-{number // len(names)}" for number in refusal.jobs]
+        known = [f"{file.name}-{serial_of_job(number)}" for number in refusal.jobs]
         more = f" and {len(known) - JOBS_SHOWN} more" if len(known) > JOBS_SHOWN else ""
         lines.append(f"of those, known where they ran, and ended there: {', '.join(known[:JOBS_SHOWN])}{more}")
     lines.append(f"tasks of other jobs that run are begun anew; start {file.name} again")

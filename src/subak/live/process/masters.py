@@ -17,6 +17,7 @@ from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
 from subak.live.node.claims import StoreRefused, TookOver
 from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.layout import cluster_of_local, standby_of
 from subak.live.node.local_node import LocalNode
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NO_FILE, handed_on
@@ -106,10 +107,7 @@ class GlobalMasterProcess(Master):
 
     def __init__(self, file: GlobalMasterFile, folder: Path, say: Callable[[str], None]) -> None:
         super().__init__(folder, file.federation, file.data, say)
-        names = [master.name for master in self.file.global_master]
-        if file.name not in names:
-            raise InputError(f"name: the federation has no global master {file.name!r}; it has {', '.join(names)}")
-        self.number = names.index(file.name)
+        self.number = self.file.number_of(file.name)
         self.people = self.token(PEOPLE, file.people_token_file)
         self.join = self.token(JOIN, file.join_token_file)
         self.handlers = file.handlers
@@ -125,7 +123,7 @@ class GlobalMasterProcess(Master):
         from subak.live.service.service import NodeService  # noqa: PLC0415
 
         layout = self.file.layout()
-        entry = self.file.global_master[self.number]
+        entry = self.file.masters()[self.number]
         node = GlobalNode(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name,
                           secrets.token_hex(8))
         self.driver = driver = Driver(node, self.store, self.say)
@@ -136,9 +134,13 @@ class GlobalMasterProcess(Master):
         host, port = split_address("http", entry.http)
         server = HttpServer(service, self.people, ServerSettings(host=host, port=port))
         address = await server.start()
-        for number, local in enumerate(self.file.local_addresses()):
+        for number, local in self.file.local_addresses().items():
             links.dial(*split_address("address", local), number)
         self.compile_beside(node, "global-master", self.handlers)
+        there = {queue.path for queue in node.queues.queues}
+        for queue in first_queues(self.file).queues:
+            if queue.path not in there:
+                self.say(f"queue {queue.path} of the file is not in force: `subak apply` makes it so")
         if node.claims.is_behind:
             self.say("the store is taking over: no jobs are taken until all that was begun before has ended everywhere")
         ready(address)
@@ -154,11 +156,9 @@ class GlobalMasterProcess(Master):
     def _take(self, effect: Any, service: "NodeService") -> None:
         """Take in what the node has done; a store that is not the one in use ends the process."""
         if isinstance(effect, StoreRefused):
-            cluster, is_standby = effect.local % len(self.file.cluster), effect.local >= len(self.file.cluster)
-            standby = "the standby of " if is_standby else ""
             if not self.refused:
                 asyncio.get_running_loop().call_later(OTHERS_S, self.stop)
-            self.refused = f"{standby}local master {self.file.cluster[cluster].name} {effect.words}"
+            self.refused = f"{self.file.name_of_local(effect.local)} {effect.words}"
         elif isinstance(effect, TookOver):
             self.say("the store has taken over: jobs are taken, and tasks placed")
         else:
@@ -170,13 +170,10 @@ class LocalMasterProcess(Master):
 
     def __init__(self, file: LocalMasterFile, folder: Path, say: Callable[[str], None]) -> None:
         super().__init__(folder, file.federation, file.data, say)
-        names = [cluster.name for cluster in self.file.cluster]
-        if file.cluster not in names:
-            raise InputError(f"cluster: the federation has no {file.cluster!r}; it has {', '.join(names)}")
-        cluster = names.index(file.cluster)
-        if file.standby and not self.file.cluster[cluster].standby:
+        cluster = self.file.number_of_cluster(file.cluster)
+        if file.standby and not self.file.clusters()[cluster].standby:
             raise InputError(f"standby: cluster {file.cluster!r} has none in the file of the federation")
-        self.number = cluster + len(names) * file.standby
+        self.number = standby_of(cluster) if file.standby else cluster
         self.join = self.token(JOIN, file.join_token_file)
         self.handlers = file.handlers
 
@@ -187,9 +184,9 @@ class LocalMasterProcess(Master):
         self.driver = driver = Driver(node, self.store, self.say)
         links = Links((LOCAL_MASTER, self.number), self.join, self.file.name, driver, layout, self.file.timing)
         await links.listen(*split_address("address", addresses[self.number]))
-        partner = (self.number + layout.clusters) % (2 * layout.clusters)
-        if layout.standby and self.number >= layout.clusters:
-            links.dial(*split_address("address", addresses[partner]), partner)
+        active = cluster_of_local(self.number)
+        if self.number != active:
+            links.dial(*split_address("address", addresses[active]), active)
         self.compile_beside(node, "local-master", self.handlers)
         ready(addresses[self.number])
         await self.drive(driver)

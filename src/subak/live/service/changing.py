@@ -14,12 +14,9 @@ from subak.live.node.removal import NOT_LOST
 
 def late_of(node: GlobalNode, file: FederationFile, machine: int) -> str:
     """Return how a local master of a machine's cluster is called that cannot be reached now; empty where all can."""
-    clusters = node.layout.clusters
     absent = [local for local in node.layout.masters_of(node.layout.cluster_of(machine))
               if (LOCAL_MASTER, local) not in node.links]
-    names = [f"the {'local master' if local < clusters else 'standby'} of cluster {file.cluster[local % clusters].name}"
-             for local in absent]
-    return names[0] if names else ""
+    return file.name_of_local(absent[0]) if absent else ""
 
 
 @contextmanager

@@ -65,8 +65,8 @@ def _places(node: GlobalNode, file: FederationFile, known: Known, index: int) ->
     stage = known.stage_of(index)
     shape = known.stored.shapes[known.spec.stages.index(stage)]
     fits_somewhere = False
-    for cluster, entry in enumerate(file.cluster):
-        first = cluster * node.layout.machines_each
+    for cluster, entry in file.clusters().items():
+        first = node.layout.machine_of(cluster)
         found = shortage(node.master.fleet, node.shapes, shape, first, first + node.layout.machines_each)
         fits_somewhere |= found.fits > 0
         if not any((LOCAL_MASTER, number) in node.links for number in node.layout.masters_of(cluster)):

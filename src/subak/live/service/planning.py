@@ -3,6 +3,8 @@
 Masters, clusters, resources and rooms are agreed on by all processes, and take a restart: a file that changes them is
 refused, with what differs.
 """
+from itertools import cycle
+
 import msgspec
 
 from subak.errors import InputError
@@ -19,14 +21,14 @@ FIXED = ("name", "global_master", "cluster", "resources", "timing", "rooms")
 
 def setups_of(file: FederationFile) -> tuple[list[QueueSetup], tuple[QueueSetup, ...]]:
     """Return the queues of a file that have jobs, and those above others, which only have weights."""
-    owners = {master.name: number for number, master in enumerate(file.global_master)}
+    owners = {master.name: number for number, master in file.masters().items()}
     above = {"/".join(queue.name.split("/")[:depth]) for queue in file.queue
              for depth in range(1, queue.name.count("/") + 1)}
     leaves = [queue for queue in file.queue if queue.name not in above]
-    turn = {queue.name: number % len(owners) for number, queue in enumerate(leaves)}
+    turn = dict(zip((queue.name for queue in leaves), cycle(owners.values()), strict=False))
 
     def setup(queue: QueueEntry) -> QueueSetup:
-        owner = owners[queue.owner] if queue.owner else turn.get(queue.name, 0)
+        owner = owners[queue.owner] if queue.owner else turn.get(queue.name, next(iter(owners.values())))
         return QueueSetup(queue.name, owner, queue.weight)
 
     return [setup(queue) for queue in leaves], tuple(setup(queue) for queue in file.queue if queue.name in above)

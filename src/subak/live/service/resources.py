@@ -45,7 +45,7 @@ def machine_view(node: GlobalNode, file: FederationFile, number: int, machine: M
     tasks = int(((node.master.task["machine"][rows] == number) & (node.master.task["phase"][rows] == PHASE_RUNNING)
                  ).sum())
     return MachineView(
-        name=machine.name, cluster=file.cluster[cluster].name, state=state,  # type: ignore[arg-type]
+        name=machine.name, cluster=file.clusters()[cluster].name, state=state,  # type: ignore[arg-type]
         reason=reason, cordoned=machine.cordoned, draining=machine.cordoned and tasks > 0,
         capacity=amounts(node, np.array(machine.capacity) if machine.cordoned and machine.capacity else capacity),
         used=amounts(node, capacity - view.free[:, number] if there or machine.cordoned else np.zeros_like(capacity)),
@@ -81,6 +81,6 @@ def queue_views(node: GlobalNode, file: FederationFile) -> list[QueueView]:
         views.append(QueueView(
             path=path, weight=float(tree.weight[number]), guarantee=float(guarantee[number]),
             dominant_share=float((used[number] / present).max()), limit=limit if limit <= 1 else None,
-            owner=file.global_master[setup[1].owner].name if setup else "", used=amounts(node, used[number]),
+            owner=file.masters()[setup[1].owner].name if setup else "", used=amounts(node, used[number]),
             jobs=int(jobs[number]), waiting=int(waiting[number]), running=int(running[number])))
     return views

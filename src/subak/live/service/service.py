@@ -48,6 +48,7 @@ from subak.live.node.facts import MACHINE, MachineFact, read_machine
 from subak.live.node.frames import LOGS, TAIL, Answer, Ask
 from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode, NoNumbersError
 from subak.live.node.global_master.rows import read_ended
+from subak.live.node.layout import cluster_of_local, number_of_job
 from subak.live.node.removal import REMOVE, settle_removal
 from subak.live.service.changing import heard_by_both, refusals, removed_view
 from subak.live.service.explaining import explanation_of
@@ -140,15 +141,15 @@ class NodeService:
         """Return the number of a job, and the index of a task, NOBODY for the job itself."""
         job, _, index = id_.partition(".")
         name, _, serial = job.rpartition("-")
-        masters = [master.name for master in self.file.global_master]
+        masters = {master.name: number for number, master in self.file.masters().items()}
         if name not in masters:
             raise NotFoundError(f"there is no job {job}: this federation has no global master {name}")
         if name != self.node.name:
-            self._not_owner(masters.index(name), f"job {job}")
-        return int(serial) * self.node.layout.global_masters + self.node.number, int(index) if index else NOBODY
+            self._not_owner(masters[name], f"job {job}")
+        return number_of_job(self.node.number, int(serial)), int(index) if index else NOBODY
 
     def _not_owner(self, owner: int, what: str) -> None:
-        master = self.file.global_master[owner]
+        master = self.file.masters()[owner]
         raise NotOwnerError(f"{what} is kept by {master.name}", owner=f"http://{master.http}")
 
     async def _known(self, id_: str) -> tuple[Known, int]:
@@ -488,21 +489,22 @@ class NodeService:
     async def masters(self) -> tuple[MasterView, ...]:
         """See `Service`."""
         node, views = self.node, []
-        for number, master in enumerate(self.file.global_master):
+        for number, master in self.file.masters().items():
             own = tuple(queue.path for queue in node.queues.queues if queue.owner == number and queue.path)
             views.append(MasterView(
                 name=master.name, role="global", state="ready" if number == node.number else "unknown",
                 address=f"http://{master.http}", queues=own,
                 incarnation=int(node.master.scalar[4]) if number == node.number else 0))
-        for number, address in enumerate(self.file.local_addresses()):
-            cluster = number % node.layout.clusters
+        for number, address in self.file.local_addresses().items():
+            cluster = cluster_of_local(number)
+            name = self.file.clusters()[cluster].name
             epoch = int(node.master.cluster[cluster]["epoch"])
             speaks = speaker(node.topology, cluster, epoch) == number
             there = (LOCAL_MASTER, number) in node.links
             views.append(MasterView(
-                name=f"{self.file.cluster[cluster].name}{'' if number < node.layout.clusters else ' standby'}",
+                name=name if number == cluster else f"{name} standby",
                 role="local" if speaks else "standby", state="ready" if there else "lost", address=address,
-                cluster=self.file.cluster[cluster].name, epoch=epoch if speaks else 0,
+                cluster=name, epoch=epoch if speaks else 0,
                 reason="" if there else "it cannot be reached from here"))
         return tuple(views)
 

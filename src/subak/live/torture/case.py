@@ -22,6 +22,9 @@ ORDERS = ("round-robin", "round-robin", "drf", "hdrf")
 KINDS = ("kill", "kill", "kill", "trap", "trap", "off", "warden", "cut", "part", "full", "slow")
 STORES, STORES_SHARE = ("lost", "older"), 0.2  # what may become of the store of a global master, in so many cases
 ASKS = ("cancel", "cancel", "preempt", "cordon", "drain", "logs")
+MACHINES = (64, 192)  # rooms of a cluster: with the lesser one, partitions of some global masters are empty
+GROWN = "grown"  # the queue of a global master that comes
+GROWS_SHARE = 0.2  # in so many cases a global master or a cluster comes
 LEAVES_SHARE = 0.2  # in so many cases a machine leaves for good, and another joins in its place
 LEASES_OF_FAULTS = 3.0  # for how long things go wrong
 JOBS_MAX, FAULTS_MAX = 6, 9
@@ -66,6 +69,14 @@ class QueueChange(Struct, frozen=True):
     queues: tuple[QueueSetup, ...]
 
 
+class Growth(Struct, frozen=True):
+    """How the federation is from a time on, with machines of clusters that are new."""
+
+    at: float
+    layout: Layout
+    machines: tuple[MachineCase, ...]
+
+
 class Fault(Struct, frozen=True):
     """What goes wrong with processes, for how many seconds; *durable*: whether its next write is, when it is killed."""
 
@@ -93,6 +104,7 @@ class Case(Struct, frozen=True):
     doubling: float
     lateness: float  # seconds, of timers and frames
     over_at: float
+    growth: Growth | None = None
 
     @property
     def dead(self) -> frozenset[str]:
@@ -109,7 +121,7 @@ def random_case(seed: int) -> Case:
         timer_slack=float(random.choice([0.02, 0.1])), preemption=PREEMPTIONS[random.choice([OFF, STRICT])],
         preemptions_max=int(random.integers(0, 4)))
     layout = Layout(int(random.integers(1, 4)), int(random.integers(1, 3)), (CPU, MEMORY), bool(random.random() < 0.6),
-                    ROOMS)
+                    structs.replace(ROOMS, machines=MACHINES[seed % len(MACHINES)]))
     machines = tuple(_machine(random, cluster) for cluster in range(layout.clusters)
                      for _ in range(random.integers(1, 5)))
     queues = tuple(QueueSetup(path, int(random.integers(layout.global_masters)), float(random.choice([0.5, 1.0, 3.0])))
@@ -122,7 +134,7 @@ def random_case(seed: int) -> Case:
                 float(random.choice([0.0, 0.01, 0.05])), over_at)
     jobs = tuple(_job(random, case, number) for number in range(random.integers(1, JOBS_MAX + 1)))
     wishes = (*_wishes(random, case, jobs), *_leaving(case))
-    return structs.replace(case, jobs=jobs, wishes=wishes, changes=_changes(random, case))
+    return _growing(structs.replace(case, jobs=jobs, wishes=wishes, changes=_changes(random, case)))
 
 
 def _machine(random: np.random.Generator, cluster: int) -> MachineCase:
@@ -211,6 +223,27 @@ def _leaving(case: Case) -> tuple[Wish, ...]:
     return (Wish(_time(random, case.over_at), "leave", int(random.integers(len(case.machines)))),)
 
 
+def _growing(case: Case) -> Case:
+    """Return a case in which the federation grows, some of the time, with a job for who is new; drawn by itself."""
+    random = np.random.default_rng([case.seed, 89])
+    if case.dead or random.random() >= GROWS_SHARE:
+        return case
+    more, master, number = random.integers(3), case.layout.global_masters, len(case.jobs)
+    layout = structs.replace(case.layout, global_masters=master + int(more != 0),
+                             clusters=case.layout.clusters + int(more != 1))
+    machines = tuple(_machine(random, case.layout.clusters) for _ in range(layout.clusters - case.layout.clusters))
+    at = _time(random, 0.6 * case.over_at)
+    growth = Growth(at, layout, machines)
+    if layout.global_masters == master:
+        return structs.replace(case, growth=growth)
+    last = case.changes[-1] if case.changes else QueueChange(0.0, case.queues)
+    change = QueueChange(max(last.at, at) + 1.5, (*last.queues, QueueSetup(GROWN, master)))
+    stage = Stage("s0", ("work", f"{number}"), 2, resources={CPU: 500, MEMORY: 256})
+    job = JobCase(change.at + 1.0, f"client {number}", JobSpec(Metadata("j"), GROWN, (stage,)),
+                  tuple((_fate(random),) for _ in range(2)))
+    return structs.replace(case, growth=growth, changes=(*case.changes, change), jobs=(*case.jobs, job))
+
+
 def _changes(random: np.random.Generator, case: Case) -> tuple[QueueChange, ...]:
     """Return changes of weights, a queue that is removed, and one that comes."""
     if "g0" in case.dead or random.random() < 0.6:
@@ -235,7 +268,7 @@ def _faults(
     random: np.random.Generator, layout: Layout, machines: tuple[MachineCase, ...], until: float
 ) -> tuple[Fault, ...]:
     names = [f"g{number}" for number in range(layout.global_masters)]
-    names += [f"l{number}" for number in range(layout.local_masters)]
+    names += [f"l{number}" for number in range(len(layout.locals))]
     workers = [f"m{number}" for number in range(len(machines))]
     dead = _dead(random, layout, machines)
     faults = [Fault(_time(random, until), "off" if name[0] == "m" else "kill", (name,), NEVER) for name in dead]
@@ -268,7 +301,7 @@ def _dead(random: np.random.Generator, layout: Layout, machines: tuple[MachineCa
         return []
     if random.random() < 0.4 and len(machines) > layout.clusters:
         return [f"m{int(random.integers(len(machines)))}"]
-    dead = [f"l{int(random.integers(layout.local_masters))}"] if layout.standby and random.random() < 0.5 else []
+    dead = [f"l{int(random.integers(len(layout.locals)))}"] if layout.standby and random.random() < 0.5 else []
     if layout.global_masters > 1 and (not dead or random.random() < 0.5):
         dead.append(f"g{int(random.integers(layout.global_masters))}")
     return dead
@@ -286,6 +319,9 @@ def smaller(case: Case) -> Iterator[Case]:
                 kept = parts[:first] + parts[first + size :]
                 if len(kept) < len(parts) and (kept or name != "jobs"):
                     yield _with_targets(case, **{name: kept})
+    if case.growth is not None and all(job.spec.queue != GROWN for job in case.jobs):
+        yield structs.replace(case, growth=None, changes=tuple(
+            change for change in case.changes if all(queue.path != GROWN for queue in change.queues)))
     for name in ("loss", "doubling", "lateness"):
         if getattr(case, name) > 0:
             yield structs.replace(case, **{name: 0.0})

@@ -146,7 +146,7 @@ class Machines:
 
     def _ask_for_number(self, machine: Machine) -> None:
         for number in self.world.layout.masters_of(machine.case.cluster):
-            process = self.world.locals[number]
+            process = self.world.local(number)
             if process.node is not None and not process.writing and machine.executor is not None:
                 guest = WORKER, -1 - self.all.index(machine)
                 process.node.connect(guest)

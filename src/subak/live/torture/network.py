@@ -6,6 +6,7 @@ soon as they reach each other.
 from typing import TYPE_CHECKING
 
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, WORKER
+from subak.live.node.layout import cluster_of_local
 from subak.live.torture.process import Connection, Process
 
 if TYPE_CHECKING:
@@ -48,13 +49,16 @@ class Network:
         """Whether two processes have a connection when both are there."""
         if first.peer is None or second.peer is None or first is second:
             return False
+        ends = ((first, second.peer), (second, first.peer))
+        if not all(end.node is None or end.node.layout.is_peer(peer) for end, peer in ends):
+            return False  # one is new, and not in the file that the other has
         (one, a), (other, b) = sorted((first.peer, second.peer))
         layout = self.world.layout
         if (one, other) == (GLOBAL_MASTER, LOCAL_MASTER):
             return True
         if (one, other) == (LOCAL_MASTER, LOCAL_MASTER):
-            return a % layout.clusters == b % layout.clusters
-        return (one, other) == (LOCAL_MASTER, WORKER) and a % layout.clusters == layout.cluster_of(b)
+            return cluster_of_local(a) == cluster_of_local(b)
+        return (one, other) == (LOCAL_MASTER, WORKER) and cluster_of_local(a) == layout.cluster_of(b)
 
     def meet_all(self, process: Process) -> None:
         """Connect a process with all that it speaks with."""

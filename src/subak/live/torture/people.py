@@ -155,12 +155,12 @@ class People:
     def uncordon_all(self) -> bool:
         """Ask local masters to let machines be used again; return whether there were none left."""
         left = False
-        for place, process in enumerate(self.world.locals):
+        for process in self.world.locals:
             if isinstance(process.node, LocalNode):
                 for number, machine in process.node.machines.items():
                     if machine.cordoned:
                         left = True
-                        self._ask(place, "uncordon", number)
+                        self._ask(process.node.number, "uncordon", number)
         return not left
 
     def _change(self, change: QueueChange) -> None:

@@ -19,6 +19,7 @@ from subak.live.node.facts import JOB
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.global_master.history import BEGAN, Happening
 from subak.live.node.global_master.rows import read_ended
+from subak.live.node.layout import owner_of_job
 from subak.live.node.local_node import LocalNode
 from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture.people import People
@@ -75,7 +76,7 @@ def _any_is_dead(world: "World") -> bool:
 def _jobs_known(world: "World", node: GlobalNode | LocalNode | WorkerNode) -> list[int]:
     """Return the jobs that facts are about, but those of masters that never come back."""
     return [number for kind, number in node.facts.known
-            if kind == JOB and not _is_dead(world, number % world.layout.global_masters)]
+            if kind == JOB and not _is_dead(world, owner_of_job(number))]
 
 
 def _of_global(world: "World", process: Process, node: GlobalNode) -> str:
@@ -111,9 +112,10 @@ def _held(world: "World", fleet: FleetState, there: np.ndarray) -> str:
 
 
 def _of_local(world: "World", process: Process, node: LocalNode) -> str:
-    name, clusters = process.name, world.layout.clusters
-    speaks = [each for each in world.locals[node.number % clusters :: clusters]
-              if isinstance(each.node, LocalNode) and each.node.local.scalar[ACTIVE]]
+    name = process.name
+    speaks = [each for each in world.locals
+              if isinstance(each.node, LocalNode) and each.node.cluster == node.cluster
+              and each.node.local.scalar[ACTIVE]]
     if len(speaks) != 1:
         return f"{len(speaks)} speak for cluster {node.cluster}"
     if process in speaks:

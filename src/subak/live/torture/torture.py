@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from subak.live.torture.case import Case, random_case, smaller
 from subak.live.torture.faults import plan_faults
+from subak.live.torture.growing import plan_growth
 from subak.live.torture.people import People
 from subak.live.torture.rest import check_outcomes, unrest
 from subak.live.torture.watch import BrokenError
@@ -21,7 +22,7 @@ REQUIRED = (  # what must have happened in many cases
     "a machine is declared lost", "a machine left", "acknowledgement lost", "asked to drain", "asked to logs",
     "asked to preempt", "asked to uncordon", "an attempt ended: halted", "an attempt ended: lease lost",
     "an attempt ended: ran too long", "begun again after a good end that nobody heard of", "cancelled", "cut",
-    "cut for a frame", "frame doubled", "frame lost", "full", "kill", "killed at a write: durable",
+    "cut for a frame", "frame doubled", "frame lost", "full", "grown", "kill", "killed at a write: durable",
     "killed at a write: unsynced", "off", "part", "queues changed", "slow", "store adopted", "warden",
     "written to a full disk",
 )
@@ -64,6 +65,8 @@ def _run(world: World) -> None:
         world.machines.add(machine)
     people = People(world)
     plan_faults(world)
+    if case.growth is not None:
+        plan_growth(world, case.growth)
     world.until(case.over_at)
     limit = case.over_at + LEASES_TO_REST * case.timing.lease
     while left := unrest(world, people):
@@ -101,6 +104,7 @@ def describe(case: Case) -> list[str]:
              f"{layout.standby}, {case.timing}",
              f"queues {case.queues} in order {case.order}; loss {case.loss}, doubling {case.doubling}, lateness "
              f"{case.lateness}; over at {case.over_at}"]
+    lines += [f"growth: {case.growth}"] if case.growth is not None else []
     for name in ("machines", "jobs", "wishes", "changes", "faults"):
         lines += [f"{name}: {each}" for each in getattr(case, name)]
     return lines

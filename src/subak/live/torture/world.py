@@ -51,7 +51,7 @@ class World:
         self.random = np.random.default_rng([case.seed, 72])
         self.queues = QueuesFact(1, case.queues, case.order)
         self.now, self.order = 0.0, itertools.count()
-        self.events: list[tuple[float, int, Callable[[], None]]] = []
+        self.events: list[tuple[float, int, Callable[[], object]]] = []
         self.loss, self.doubling, self.lateness = case.loss, case.doubling, case.lateness
         self.log: list[str] = []
         self.happened: Counter[str] = Counter()  # what went wrong
@@ -59,21 +59,33 @@ class World:
         self.calls: tuple[float, Counter[str]] = (0.0, Counter())  # of each process, in an instant
         self.watch = Watch(case)
         self.network, self.machines = Network(self), Machines(self)
-        self.masters = [self._master(f"g{number}", GLOBAL_MASTER, number)
-                        for number in range(self.layout.global_masters)]
-        self.locals = [self._master(f"l{number}", LOCAL_MASTER, number) for number in range(self.layout.local_masters)]
+        self.masters: list[Process] = []
+        self.locals: list[Process] = []
+        for number in range(self.layout.global_masters):
+            self.add_master(GLOBAL_MASTER, number)
+        for number in self.layout.locals:
+            self.add_master(LOCAL_MASTER, number)
         self.acknowledged: Callable[[Process, int], None] = lambda process, job: None
         self.started: Callable[[Process], None] = lambda process: None
         self.replaced: Callable[[Process], None] = lambda process: None  # the store of a process is another
 
-    def _master(self, name: str, role: int, number: int) -> Process:
+    def add_master(self, role: int, number: int) -> Process:
+        """Return the place of a master, where none is yet."""
+        there = self.masters if role == GLOBAL_MASTER else self.locals
+        name = f"{'g' if role == GLOBAL_MASTER else 'l'}{len(there)}"
+
         def make(process: Process) -> Node:
             if role == GLOBAL_MASTER:
                 return GlobalNode(number, self.layout, self.timing, self.queues, process.disk, name,
                                   f"{name} life {process.life}")
             return LocalNode(number, self.layout, self.timing, process.disk)
 
-        return Process(name, make, (role, number))
+        there.append(Process(name, make, (role, number)))
+        return there[-1]
+
+    def local(self, number: int) -> Process:
+        """Return the local master, or the standby, of a number."""
+        return next(process for process in self.locals if process.peer == (LOCAL_MASTER, number))
 
     @property
     def processes(self) -> list[Process]:
@@ -91,11 +103,11 @@ class World:
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
-    def at(self, when: float, what: Callable[[], None]) -> None:
+    def at(self, when: float, what: Callable[[], object]) -> None:
         """Let something happen at a time."""
         heapq.heappush(self.events, (when, next(self.order), what))
 
-    def after(self, delay: float, what: Callable[[], None]) -> None:
+    def after(self, delay: float, what: Callable[[], object]) -> None:
         """Let something happen after a while."""
         self.at(self.now + delay, what)
 

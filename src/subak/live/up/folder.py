@@ -99,7 +99,7 @@ class Home:
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except OSError:
                     return f"{lock.parent}: another process uses this folder"
-        for address in [*(master.http for master in self.file.global_master), *self.file.local_addresses()]:
+        for address in [*(master.http for master in self.file.global_master), *self.file.local_addresses().values()]:
             host, port = split_address("address", address)
             if host == HOST and not _is_free(port):
                 return (f"{address}: another process listens there; end it, or change the address in "

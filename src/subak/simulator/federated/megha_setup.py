@@ -258,7 +258,8 @@ def _topology(instance: Instance, queues: Queues) -> Topology:
                                 configuration=configuration),
         np.bincount((partition // masters)[order != NO_ROW], minlength=clusters).astype(np.int32), blocks,
         records(QUEUE_PLACE, owner=queues.owner, share=queues.share),
-        configurations, PLACEMENTS.index(settings.placement),
+        configurations, PLACEMENTS.index(settings.placement), clusters,
+        np.ones(clusters, np.bool_),
     )
 
 

@@ -264,7 +264,7 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     What it says besides, and what the state settles, is for when all of it has been applied: before, an attempt that is
     refused because its end was noted long ago would be one that never was.
     """
-    cluster = message["sender"] % topology.local_masters
+    cluster = message["sender"] % topology.standbys
     kind = message["repeats"] if message["kind"] == CATCH_UP else message["kind"]
     start = begin_update(master, cluster, now, message, ledger)
     if start == MISSING:

@@ -96,7 +96,7 @@ def on_wake(master: GlobalMaster, topology: Topology, rules: Rules, out: Outbox)
         if not master.cluster[cluster]["known"]:
             unknown += 1
             for instance in range(2 if rules.standby else 1):
-                number = cluster + topology.local_masters * instance
+                number = cluster + topology.standbys * instance
                 row = post(out, ASK, master.number, number, NOBODY, NOBODY)
                 row["incarnation"], row["seen"] = master.scalar[INCARNATION], NEVER_SEEN
     if unknown > 0:
@@ -191,7 +191,7 @@ def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, ta
     for cluster in range(topology.local_masters):
         row = master.cluster[cluster]
         row["seen"], row["epoch"], row["numbers"] = NEVER_SEEN, 0, 0
-        row["known"], row["closed"] = False, False
+        row["known"], row["closed"] = not topology.is_there[cluster], False
         begin_whole(master, topology, rules, tasks, cluster)
     for word in (NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, DOUBTS, QUEUED):
         master.scalar[word] = 0

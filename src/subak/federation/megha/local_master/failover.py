@@ -112,7 +112,7 @@ def timer(local: LocalMaster, kind: int, delay: float, out: Outbox) -> None:
 def begin_timers(local: LocalMaster, topology: Topology, rules: Rules, out: Outbox) -> None:
     """Arm what a local master owes itself from the start, spread over its period."""
     clusters = topology.local_masters
-    if local.number >= clusters:
+    if local.number >= topology.standbys:
         if rules.retry < FOREVER:
             timer(local, WATCH, patience(rules), out)
         return
@@ -155,7 +155,7 @@ def on_check(
 def pulse(local: LocalMaster, topology: Topology, rules: Rules, now: float, out: Outbox) -> None:
     """Let the other local master of the cluster know that this one is active."""
     if rules.standby:
-        other = (local.number + topology.local_masters) % (2 * topology.local_masters)
+        other = (local.number + topology.standbys) % (2 * topology.standbys)
         row = post(out, PULSE, local.number, other, NOBODY, NOBODY)
         row["epoch"], row["delay"] = local.scalar[EPOCH], now
 
@@ -412,7 +412,7 @@ def on_watch(
 @noinline
 def take_over(local: LocalMaster, topology: Topology, rules: Rules, now: float, out: Outbox) -> None:
     """Speak for the cluster in a later epoch: know nothing, and ask every worker."""
-    parity = local.number // topology.local_masters
+    parity = local.number // topology.standbys
     later = local.scalar[EPOCH] + 1
     local.scalar[EPOCH] = later if later % 2 == parity else later + 1
     local.scalar[ACTIVE] = 1

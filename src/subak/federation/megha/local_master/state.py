@@ -63,7 +63,7 @@ MACHINE = np.dtype([
 class LocalMaster(NamedTuple):
     """One local master, or its standby. Tables by machine hold all machines; each touches its own cluster's."""
 
-    number: int  # its cluster; of a standby the number of clusters more
+    number: int  # its cluster; of a standby `standbys` of the topology more
     cluster: int
     fleet: FleetState  # what is free, by the attempts below
     rows: Attempts

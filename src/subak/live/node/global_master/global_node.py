@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import json, msgpack, structs
+from msgspec import json, structs
 
 from subak.errors import InputError, RunError
 from subak.federation.megha.admission import Admission
@@ -68,13 +68,13 @@ from subak.live.node.facts import (
 from subak.live.node.frames import Answer, Ask, Claimed, Frame, FrameError
 from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of, read_head
 from subak.live.node.global_master.own_shapes import OwnShapes
-from subak.live.node.global_master.queues import QueuesFact, read_queues
+from subak.live.node.global_master.queues import QueuesFact, beginning_with, read_queues
 from subak.live.node.global_master.restore import restore_jobs
 from subak.live.node.global_master.walks import STEP_ROWS, Walks
-from subak.live.node.global_master.written_for import WrittenFor, refuse_another
-from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.layout import OF_A_KIND_MAX, STANDBYS, Layout, Peer, Timing, serial_of_job
 from subak.live.node.master import MasterNode, cut_rows
 from subak.live.node.removal import settle_removal, tell_removed
+from subak.live.node.written_for import refuse_another, refuse_removed, written_for
 from subak.queues.tree import Queue, TreeFile
 from subak.workload.tasks import Requests
 
@@ -124,6 +124,7 @@ class GlobalNode(MasterNode):
         spare = max(most_posted(role, layout.sizes(GANG_MAX)) for role in (SUBMITTER, GLOBAL_MASTER))
         super().__init__(GLOBAL_MASTER, number, layout, timing, spare)
         self.name, self.disk = name, disk
+        self.writes += refuse_another(disk, WRITTEN_FOR_KEY, written_for(GLOBAL_MASTER, number, layout))
         self.clock = 0.0  # Unix time, of the call that is being served
         self.compiled: Callable[[GlobalNode], list[Serve]] | None = None  # who makes compiled functions for the tables
         self._build()
@@ -140,7 +141,7 @@ class GlobalNode(MasterNode):
         self.applied = [(-1, 0)] * layout.clusters  # epoch, and how much of its ledger
         before = disk.get("queues", {}).get(0)
         self.queues = queues
-        self._take_queues(read_queues(before) if before is not None else queues)
+        self._take_queues(beginning_with(before, queues))
         self._begin(life)
 
     def _build(self) -> None:
@@ -163,9 +164,10 @@ class GlobalNode(MasterNode):
             lane_span=np.zeros((rooms.queues, 2), np.int32), lane_places=8 * lanes,
             queue_order=build_queue_order("round-robin", [], None, layout.resources),
             bins=Bins(nothing, np.zeros(0, np.int32), nothing), held=held, counted=resources)
-        self.ledgers = [build_ledger(layout.ledger, layout.ledger)
-                        for _ in range(2 * layout.clusters)]
-        self.admission = Admission(self.jobs, self.master, layout.global_masters)
+        nobodys = build_ledger(1, 1)
+        self.ledgers = [build_ledger(layout.ledger, layout.ledger) if number in layout.locals else nobodys
+                        for number in range(STANDBYS + layout.clusters)]
+        self.admission = Admission(self.jobs, self.master, OF_A_KIND_MAX)
         self.book = Book(self.jobs, self.master, submitter)
 
     def use(self, services: Iterable[Serve] = ()) -> None:
@@ -186,10 +188,7 @@ class GlobalNode(MasterNode):
     def _begin(self, life: str) -> None:
         """Begin a new incarnation with what is on disk."""
         numbers = self.disk.get("incarnation", {})
-        written_for = WrittenFor(self.number, self.layout.global_masters, self.layout.places)
-        if numbers.get(WRITTEN_FOR_KEY) != msgpack.encode(written_for):
-            refuse_another(numbers.get(WRITTEN_FOR_KEY), self.disk, written_for)
-            self.writes.append(Put("incarnation", [WRITTEN_FOR_KEY], [msgpack.encode(written_for)]))
+        refuse_removed(self.disk, self.queues, self.layout)
         incarnation = int.from_bytes(numbers.get(INCARNATION_KEY, b""), "big")
         self.admission.latest = max(self.admission.latest, int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big"))
         self.use()
@@ -206,7 +205,7 @@ class GlobalNode(MasterNode):
 
     def job_name(self, number: int) -> str:
         """Return how people call a job."""
-        return f"{self.name}-{number // self.layout.global_masters}"
+        return f"{self.name}-{serial_of_job(number)}"
 
     def submit(self, spec: JobSpec, client: str, clock: float) -> int:
         """Admit a job, and return its number; `Acknowledged` follows when it is on disk.

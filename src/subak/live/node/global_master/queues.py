@@ -3,7 +3,7 @@
 A queue keeps its number when others come and go. One that is removed takes no jobs any more, and leaves its master's
 turns when the last of its tasks has ended.
 """
-from msgspec import Struct, msgpack
+from msgspec import Struct, msgpack, structs
 
 from subak.errors import InputError
 from subak.federation.choices import ROUND_ROBIN
@@ -44,6 +44,18 @@ def changed(
     if len(queues) > room:
         raise InputError(f"queues: there may be {room:,} with those that were removed, not {len(queues):,}")
     return QueuesFact(before.version + 1, queues, order, inner)
+
+
+def beginning_with(body: bytes | None, of_file: QueuesFact) -> QueuesFact:
+    """Return the queues with which a global master begins: those on its disk, or else those of the file.
+
+    Those that were on a disk are later than those of a file: a master that is new, with a later file, learns from the
+    others which queues there are.
+    """
+    if body is None:
+        return of_file
+    queues = read_queues(body)
+    return structs.replace(queues, version=max(queues.version, of_file.version + 1))
 
 
 read_queues = msgpack.Decoder(QueuesFact).decode

@@ -61,7 +61,7 @@ from subak.live.executor.attempt import AttemptToRun, Ending, Event, Exited, Fen
 from subak.live.node.base import Put
 from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
 from subak.live.node.frames import Answer, Ask, Dismissed, Frame, FrameError, Join, Joined, Leave, Retract
-from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.node.layout import OF_A_KIND_MAX, Layout, Peer, Timing
 from subak.live.node.worker.plain import Grid, Kind, PlainNode, Row, Rows
 from subak.workload.tasks import Requests
 
@@ -150,6 +150,8 @@ class WorkerNode(PlainNode):
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk, join: Join, boot: str) -> None:
         """*join*: what the machine is called and has; *boot*: names the time since it was switched on."""
         super().__init__(WORKER, number, layout, timing, most_posted(WORKER, layout.sizes()))
+        self.bounds |= {  # its tables have no size: masters may come while it runs
+            "owner": range(NOBODY, OF_A_KIND_MAX), "shape": range(NOBODY, OF_A_KIND_MAX * layout.rooms.shapes)}
         self.join, self.boot = join, boot
         self.rules = timing.rules(layout.standby)
         topology: Any = layout.topology()
