@@ -8,6 +8,8 @@ from msgspec import msgpack, structs
 from federations import Folder, left, until
 from subak import exit_codes
 from subak.errors import InputError
+from subak.federation.megha.attempts import ROWS_EVER
+from subak.federation.megha.local_master.state import ATTEMPT_HELD
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import GLOBAL_MASTER
 from subak.live.api.errors import UnavailableError
@@ -27,7 +29,9 @@ from subak.live.node.frames import Claim
 from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
 from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing, number_of_job, serial_of_job
-from subak.live.torture.case import STORES, Case, JobCase, MachineCase, random_case
+from subak.live.torture import stores
+from subak.live.torture.case import STORES, Case, Fault, JobCase, MachineCase, random_case
+from subak.live.torture.people import People
 from subak.live.torture.process import write
 from subak.live.torture.torture import run_case
 from subak.live.torture.world import World
@@ -277,6 +281,35 @@ def test_a_store_that_never_spoke_of_attempts_is_taken_as_one_in_use():
     assert pair.take() == [2]
     assert isinstance(pair.node, GlobalNode) and isinstance(pair.node.claims, Claims)
     assert RESERVED_KEY in pair.masters[0].disk["incarnation"]
+
+
+def test_a_task_of_a_gang_that_is_held_for_a_lost_store_is_given_up():
+    """Found by torture: it was held for ever, as who knew of the gang could not give it up any more."""
+    stage = Stage("s", ("work", "0"), 2, gang=True, resources={"cpu": 600})
+    machines = tuple(MachineCase(cluster, (1000,), "", False) for cluster in range(2))
+    job = JobCase(2.0, "client 0", JobSpec(Metadata("j"), "a", (stage,)), (((9.0, 0),),) * 2)
+    lost = Fault(0.0, "lost", ("g0",), 0.0)
+    world = World(Case(1, Layout(1, 2, ("cpu",), False, ROOMS), Timing(), machines, (QueueSetup("a", 0),),
+                       "round-robin", (job,), (), (), (lost,), 0.0, 0.0, 0.0, 0.0))
+    for process in (*world.masters, *world.locals):
+        world.start(process)
+    for machine in machines:
+        world.machines.add(machine)
+    People(world)
+
+    def held():
+        rows = [process.node.local.rows for process in world.locals]
+        return sum(int((each.row["state"][: each.size[ROWS_EVER]] == ATTEMPT_HELD).sum()) for each in rows)
+
+    while not held():
+        world.until(world.now + 0.0005)
+        assert world.now < 5.0
+    stores.begin(world, world.masters[0], lost)
+    world.until(world.now + 3.0)
+    assert world.happened["store adopted"] == 1 and not world.watch.alive
+    assert not held()
+    for process in world.locals:
+        assert process.node.local.fleet.free[:, process.node.layout.machine_of(process.node.cluster)].tolist() == [1000]
 
 
 # -- real processes ----------------------------------------------------------------------------------------------------

@@ -72,8 +72,6 @@ def _restore_rows(node: "GlobalNode", on_disk: np.ndarray) -> None:
         node.submitter.submission[row]["reason"] = 0 if each["state"] == SUBMISSION_OPEN else each["reason"]
         me["tenant"], me["round"], me["machine"] = each["number"] + 1, each["round"], NOBODY
         me["sent_to"], me["sent"], me["lost"] = each["sent_to"], each["sent"], each["lost"]
-        if each["sent_to"] != NOBODY and not node.layout.has(int(each["sent_to"])):
-            me["sent_to"] = NOBODY  # nothing of it runs there (written_for.py)
 
 
 def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray, saved: list[Happening]) -> None:
