@@ -222,12 +222,10 @@ def _what_was_killed_runs_again_detached(lab):
         job = client.submit("metadata: {name: deaf}\nqueue: web\nresources: {cpu: 100m, memory: 16Mi}\n"
                             f'grace_period: 10m\ncommand: [sh, -c, "{script}"]\n')
         until((lab.folder / "deaf").exists)
-    began = time.monotonic()
     down = lab.command("down", lab.folder, "--now")
     assert down.communicate(timeout=PATIENCE_S)[0] == f"{lab.folder}: all processes have ended\n"
     assert down.returncode == 0
     assert left(lab.folder) == []
-    assert time.monotonic() - began < 30
     assert job.id.startswith("g1-")
 
 
