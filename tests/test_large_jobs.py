@@ -181,11 +181,42 @@ def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():
     assert alone.node.tasks.size[TASKS_OPEN] == 8 * STEP_TASKS
 
 
+def test_the_last_rows_of_a_job_are_taken_some_at_a_time_also_after_a_restart(monkeypatch):
+    """All of 1,000,000 in one call held the event loop for 170 ms."""
+    alone, taken = Alone(), []
+    count = 3 * STEP_ROWS - 7
+    job = alone.submit(count)
+    alone.go_on(5.0)
+    before = alone.node.book.now["number"][alone.node.book.of_number[job].places].copy()
+    alone.node.cancel(job)
+    alone.go_on(5.0)
+    for _ in range(2):  # there is no machine, so it has rows in lanes until it begins again
+        alone.world.kill(alone.world.masters[0])
+        alone.world.start(alone.world.masters[0])
+        alone.watch()
+        while not (found := alone.node.book.of_number[job]).kept:
+            alone.go_on(0.0005)
+            assert alone.world.now < 100.0
+        assert STEP_ROWS <= found.kept < count and not alone.ended
+    node = type(alone.node)
+    plain = node.keep
+    monkeypatch.setattr(node, "keep", lambda node, numbers: (taken.append(numbers.size), plain(node, numbers)))
+    alone.world.kill(alone.world.masters[0])
+    alone.world.start(alone.world.masters[0])
+    alone.watch()
+    alone.go_on(10.0)
+    assert sum(taken) == count and max(taken) == STEP_ROWS
+    (effect,) = alone.ended
+    assert (effect.rows["number"] == before).all() and (effect.rows["outcome"] == OUTCOME_CANCELLED).all()
+    assert not any(alone.disk.get(table) for table in ("job", "task", "cancel")) and not alone.node.walks
+
+
 def test_many_rows_are_compressed_where_they_are_written():
     alone = Alone()
     job = alone.submit(COMPRESSED_FROM)
     alone.go_on(5.0)
     found = alone.node.book.of_number[job]
+    assert alone.node.book.keep(found, COMPRESSED_FROM)
     rows, writes = alone.node.book.drop_of(found)
     (large,) = (each for each in writes if isinstance(each, PutLarge))
     body = large.body()

@@ -89,9 +89,11 @@ class Job:
     over: int = 0  # those that have no row any more
     failed: set[int] = field(default_factory=set)  # stages a task of which was given up, by their places in it
     cancelled: set[int] = field(default_factory=set)  # stages that were given up for one of those
+    kept: int = 0  # tasks whose last rows were taken out of the tables: the first
 
     def __post_init__(self) -> None:
         self.history = History(self.number)
+        self.last_rows = np.zeros(0, ON_DISK)  # as it ends with, once it is over
 
     @property
     def places(self) -> slice:
@@ -353,9 +355,19 @@ class Book:
         """Return what has to be written of a job."""
         return Put("job", [job.number], [msgpack.encode(job.stored)])
 
+    def keep(self, job: Job, count: int) -> bool:
+        """Take the last rows of the next *count* tasks of a job that is over; return whether those were all."""
+        if not job.kept:
+            job.last_rows = np.empty(job.admitted.tasks, ON_DISK)
+        own = slice(job.kept, job.kept + count)
+        there = slice(job.places.start + own.start, job.places.start + own.stop)
+        job.last_rows[own].view(AS_BYTES)[:] = self.now[there].view(AS_BYTES)
+        job.kept += count
+        return job.kept == job.admitted.tasks
+
     def drop_of(self, job: Job) -> tuple[np.ndarray, list[Write]]:
         """Return the tasks of a job that is over, and what has to be written: it moves to those that have ended."""
-        rows, first = self.now[job.places].copy(), int(job.admitted.numbers[0][0])
+        rows, first = job.last_rows, int(job.admitted.numbers[0][0])
         head = msgpack.encode((job.spec.queue, job.spec.metadata.name))  # what lists of jobs go by
         return rows, [PutLarge("ended", job.number, lambda: ended_body(job, rows)), Put("head", [job.number], [head]),
                       Drop("job", [job.number]), Drop("cancel", [job.number]),

@@ -490,8 +490,10 @@ class GlobalNode(MasterNode):
         for number in sorted(changed):
             job = self.book.of_number[number]
             job.version += 1
-            if job.is_over:
-                self._close(job)
+            if job.is_over and not job.kept:
+                numbers = job.numbers
+                self.keep(numbers[:STEP_ROWS])
+                self.walks.add(number, numbers[STEP_ROWS:], self.keep, STEP_ROWS)
         self.claims.note_requests()
         self.claims.catch_up()
         if changed:
@@ -509,6 +511,12 @@ class GlobalNode(MasterNode):
         stages = np.unique(jobs.stages.of_task[places[np.isin(jobs.gang[places], over)]])
         spans = [np.arange(*jobs.stages.task_first[stage : stage + 2]) for stage in stages]
         return np.union1d(places, np.concatenate(spans))
+
+    def keep(self, numbers: np.ndarray) -> None:
+        """Take the last rows of the next tasks of a job that is over, these, and let it go when those are all."""
+        job = self.book.of_number[self.layout.job_of(int(numbers[0]))]
+        if self.book.keep(job, numbers.size):
+            self._close(job)
 
     def _close(self, job: Job) -> None:
         """Let a job go of which all tasks have ended."""
