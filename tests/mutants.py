@@ -437,7 +437,8 @@ def change_code(module: str, tree: ast.AST, called: Callable[[str], None] | None
             thing: Any = home
             for part in name.split("."):
                 thing = inspect.getattr_static(thing, part)
-            thing = getattr(thing, "fget", None) or getattr(thing, "__func__", thing)
+            is_kept = isinstance(thing, functools.cached_property)
+            thing = thing.func if is_kept else getattr(thing, "fget", None) or getattr(thing, "__func__", thing)
             inspect.unwrap(thing).__code__ = code
 
 

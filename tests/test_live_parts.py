@@ -10,22 +10,29 @@ import pytest
 from msgspec import structs
 
 from subak.errors import InputError
-from subak.federation.messages import LOCAL_MASTER, MESSAGE
+from subak.federation.megha.jobs import SUBMISSION_BACKOFF
+from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, OVERRUN, PLACE, WAITED_TOO_LONG
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry
-from subak.live.executor.attempt import Key
-from subak.live.executor.records import Forgotten
+from subak.live.executor.attempt import EXITED, Ending, Fence, Key
+from subak.live.executor.ledger import Lease, Ledger
+from subak.live.executor.records import Ended, Forgotten, Seen
 from subak.live.executor.wire import FRAME_BYTES_MAX, LENGTH_BYTES, Frames, WireError
-from subak.live.node.base import Drop, within
+from subak.live.node.base import DefectError, Drop, within
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask, FrameError
 from subak.live.node.global_master.book import asked_of
 from subak.live.node.global_master.history import BEGAN, Happening, History
-from subak.live.node.layout import Layout, Rooms
+from subak.live.node.global_master.queues import QueueSetup
+from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing
 from subak.live.node.local_node import UNREACHABLE
+from subak.live.service.changing import removed_view
 from subak.live.service.planning import first_queues, new_queues, plan_of, setups_of
-from subak.live.service.resources import machine_view
+from subak.live.service.resources import machine_view, total_of
 from subak.live.service.views import Known
+from subak.live.torture.case import Case, JobCase, MachineCase
+from subak.live.torture.people import People
+from subak.live.torture.world import World
 from subak.live.warden import journal, processes, spawn
 from subak.live.warden.connections import Connections
 from subak.live.warden.journal import SLACK_BYTES, Journal
@@ -203,6 +210,83 @@ def test_a_machine_may_have_nothing_of_a_resource_and_not_less():
     join.capacity = (1000,)
     with pytest.raises(FrameError, match="has 1 resources, not 2"):
         node._join((1, -1), join)
+
+
+def test_an_outbox_that_ran_over_ends_the_process():
+    node = world_of(machines=0).masters[0].node
+    node.services[GLOBAL_MASTER] = lambda now, count: node.out.size.__setitem__(slice(OVERRUN, OVERRUN + 1), 1)
+    node.pending.append((GLOBAL_MASTER, PLACE, node.message(kind=PLACE, to=0, sender=0)))
+    with pytest.raises(DefectError, match="the outbox of a global master ran over: "):
+        node.receive(99.0)
+
+
+def job_again(**changes):
+    return structs.replace(JOB, stages=(structs.replace(JOB.stages[0], **changes),))
+
+
+def test_a_task_that_is_to_be_tried_again_later_is_also_after_a_restart():
+    world = world_of(jobs=[JobCase(2.0, "client", job_again(retries=1, backoff_s=3.0), (((0.5, 1), (0.5, 0)),))])
+    world.until(4.0)
+    master = world.masters[0]
+    (job,) = master.node.book.of_number.values()
+    assert master.node.jobs.state[job.places] == [SUBMISSION_BACKOFF]
+    world.kill(master)
+    world.start(master)
+    world.until(6.5)
+    assert master.node.book.of_number and not world.watch.alive
+    world.until(10.0)
+    assert not master.node.book.of_number
+    assert [*world.watch.tries.values()] == [2]
+
+
+def test_a_task_waits_no_longer_than_it_may_also_after_a_restart():
+    world = world_of(machines=0, jobs=[JobCase(2.0, "client", job_again(wait_limit_s=4.0), (((0.5, 0),),))])
+    world.until(3.0)
+    master = world.masters[0]
+    world.kill(master)
+    world.start(master)
+    world.until(6.5)
+    (job,) = master.node.book.of_number.values()
+    assert not job.has_ended
+    world.until(8.0)
+    assert job.has_ended and not world.watch.tries
+    assert master.node.book.now["reason"][job.places].tolist() == [WAITED_TOO_LONG]
+
+
+def test_what_machines_have_and_what_of_it_is_used_is_counted_to_the_last_unit():
+    rooms = world_of(machines=0).layout.rooms
+    case = Case(1, Layout(1, 1, ("cpu", "memory"), False, rooms), Timing(), (
+        MachineCase(0, (1, 7), "", False), MachineCase(0, (0, 5), "", False)), (QueueSetup("a", 0),), "round-robin",
+        (JobCase(2.0, "client", job_again(resources={"cpu": 1, "memory": 3}), (((9.0, 0),),)),), (), (), (), 0.0, 0.0,
+        0.0, 0.0)
+    world = World(case)
+    for process in (*world.masters, *world.locals):
+        world.start(process)
+    for machine in case.machines:
+        world.machines.add(machine)
+    People(world)
+    world.until(4.0)
+    assert total_of(world.masters[0].node) == ({"cpu": 1, "memory": 12}, {"cpu": 1, "memory": 3})
+
+
+def test_a_removal_that_a_local_master_has_yet_to_hear_of_says_so():
+    world = world_of(machines=1)
+    file = SimpleNamespace(name_of_local=lambda local: f"local {local}", clusters=lambda: {
+        0: SimpleNamespace(name="a")})
+    node, number = world.masters[0].node, number_of(world)
+    view = machine_view(node, file, number, read_machine(node.facts.known[MACHINE, number].body))
+    after = removed_view(node, file, number, view)
+    assert (after.state, after.tasks, after.reason) == ("absent", 0, "removed")
+    world.kill(world.locals[1])
+    world.until(world.now + 1.0)
+    assert removed_view(node, file, number, view).reason == (
+        f"removed; local {STANDBYS} cannot be reached now, and is told when it is back")
+
+
+def test_a_start_that_has_ended_is_not_begun_again_after_a_restart():
+    ledger = Ledger(8, Lease(6.0, 0.5))
+    ledger.restore([Seen(1, 0, 2, 0b1), Ended(Key(7, 1), Fence(1, 0, 5), Ending(EXITED))])
+    assert ledger.seen == Seen(1, 0, 5, 0b1001)
 
 
 # -- the warden --------------------------------------------------------------------------------------------------------

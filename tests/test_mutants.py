@@ -80,6 +80,20 @@ def test_a_change_is_made_in_the_function_that_others_have_imported(tmp_path, mo
     monkeypatch.delitem(sys.modules, "changed_here")
 
 
+def test_a_change_is_made_in_what_is_computed_once_for_an_object(tmp_path, monkeypatch):
+    """It was made nowhere, and every change of such a function was said to be noticed by no test."""
+    source = "import functools\n\n\nclass Box:\n    @functools.cached_property\n    def room(self):\n        return 7\n"
+    (tmp_path / "kept_here.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    from kept_here import Box
+
+    tree = ast.parse(source)
+    next(iter(mutants(tree))).make()
+    change_code("kept_here", tree, None, "Box.room")
+    assert Box().room != 7
+    monkeypatch.delitem(sys.modules, "kept_here")
+
+
 def test_each_statement_says_that_it_is_reached(tmp_path, monkeypatch):
     (tmp_path / "told_here.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)

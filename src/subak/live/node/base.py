@@ -160,6 +160,7 @@ class Node:
         self.timers: list[tuple[float, int, float, int, Any]] = []  # a heap: at the latest, a tie-breaker, when, kind,
         # message
         self.armed = 0  # timers ever
+        self.early: list[tuple[int, Any, float]] | None = []  # kind, message, delay: owed before it was told the time
         self.now = 0.0
         self.handled = 0  # messages ever
         self.writes: list[Write] = []
@@ -170,6 +171,9 @@ class Node:
     def receive(self, now: float, arrivals: Iterable[tuple[Peer, bytes]] = ()) -> Ready:
         """Take in what has arrived, serve all that is due, and return what is to be done."""
         self.now = max(self.now, now)
+        early, self.early = self.early or (), None
+        for owed in early:
+            self._owe(*owed)
         for peer, data in arrivals:
             self._take(peer, data)
         while self.timers and self.timers[0][2] <= self.now:
@@ -294,7 +298,9 @@ class Node:
             self.retract(name for name in left if name[1] not in rows)
 
     def _owe(self, kind: int, message: Any, delay: float) -> None:
-        if delay > 0.0:
+        if delay > 0.0 and self.early is not None:
+            self.early.append((kind, message, delay))
+        elif delay > 0.0:
             self.armed += 1
             when, patience = self.now + delay, PATIENCE * min(delay, self.timing.timer_slack)
             heapq.heappush(self.timers, (when + patience, self.armed, when, kind, message))
