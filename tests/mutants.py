@@ -7,9 +7,10 @@
     python tests/mutants.py --all live --draw 300 --seed 36       so many of a room, drawn by a seed
 
 Nothing is changed on disk. Without the compiler, a kernel is a plain function, of which a process that is forked for a
-mutant has another body, and runs the tests that call it; what is about compiling is tried with the compiler. What was
-found is added to out/mutants.jsonl line by line, and what is there already is not tried again (survivors are with
---again), so it can be ended at any time. A change meets the tests that run its line, the quickest first.
+mutant has another body, and runs the tests that call it; what is about compiling is tried with the compiler. Processes
+that tests start have the changed module in place of the package's (tests/carried). What was found is added to
+out/mutants.jsonl line by line, and what is there already is not tried again (survivors are with --again), so it can be
+ended at any time. A change meets the tests that run its line, the quickest first.
 """
 import argparse
 import ast
@@ -27,6 +28,7 @@ import resource
 import select
 import signal
 import sys
+import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -130,6 +132,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 COMPILED = {"subak.kernels.state", "subak.kernels.calls", "subak.simulator.central.by_address"}
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "out" / "mutants.jsonl"
+REACHED = "reached"  # a file of statements that other processes have reached
 PYTEST = ["-q", "-s", "--tb", "native", "--assert", "plain",
           "-p", "no:cacheprovider", "-W", "ignore", "--hypothesis-profile", "mutants"]
 SURVIVES = -1  # no test
@@ -325,6 +328,9 @@ class Trial:
         self.taken: set[str] = set()  # steps since it was last emptied
         self.before: set[str] = set()  # those before the test itself began: of fixtures, which others may share
         self.why = "no tests were collected"
+        self.home = tempfile.TemporaryDirectory(prefix="mutants")  # modules as other processes have them
+        self.folder = Path(self.home.name)
+        self.folder.chmod(0o755)  # some processes are of other users
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run everything once without a change, then what matters for each mutant."""
@@ -357,13 +363,16 @@ class Trial:
     def watched(self, session: pytest.Session) -> list[tuple[int, str, float, list[str], bool]]:
         """Run every test, and see which steps of the modules it takes; those of fixtures count for a whole file."""
         for module in self.modules:
-            change_code(module, instrumented(module), self.taken.add)
+            tree = instrumented(module)
+            change_code(module, tree, self.taken.add)
+            carry(self.folder, module, tree)
         rows, shared = [], {}
         for number, item in enumerate(session.items):
             self.taken.clear()
             self.before = set()
             began, failed = time.process_time(), session.testsfailed
             self.run(session, item)
+            self.taken |= said_elsewhere(self.folder)
             shared.setdefault(item.path.name, set()).update(self.before)
             rows.append((number, item.path.name, time.process_time() - began, sorted(self.taken),
                          session.testsfailed > failed))
@@ -373,6 +382,7 @@ class Trial:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Iterator[None]:
         """Note what fixtures did."""
+        self.taken |= said_elsewhere(self.folder)
         self.before = set(self.taken)
         return (yield)
 
@@ -383,6 +393,7 @@ class Trial:
         """
         mutant.make()
         change_code(module, tree, None, mutant.function)
+        carry(self.folder / "changed", module, tree)
         for item in matter:
             most = math.ceil(time.process_time() + 3.0 * item.seconds + 1.0)
             resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
@@ -394,6 +405,27 @@ class Trial:
     def run(self, session: pytest.Session, item: pytest.Item) -> None:
         """Run a test; what it shares with others is torn down behind it."""
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+
+
+def carry(folder: Path, module: str, tree: ast.AST) -> None:
+    """Let processes that are started from now on have a module as a tree has it, beside others of the folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{module}.py").write_text(ast.unparse(tree))
+    os.environ["SUBAK_CHANGED_MODULES"], os.environ["SUBAK_REACHED_STATEMENTS"] = str(folder), str(folder / REACHED)
+    carried, others = str(ROOT / "tests" / "carried"), os.environ.get("PYTHONPATH", "")
+    if carried not in others.split(os.pathsep):
+        os.environ["PYTHONPATH"] = carried + (os.pathsep + others if others else "")
+
+
+def said_elsewhere(folder: Path) -> set[str]:
+    """Return which statements other processes have reached since this was asked last."""
+    file = folder / REACHED
+    try:
+        found = set(file.read_text().splitlines())
+        file.unlink()
+    except FileNotFoundError:
+        return set()
+    return found
 
 
 def step_name(module: str, line: int) -> str:

@@ -1,5 +1,6 @@
 """What tries mutants: the changes it finds, how they are made, and that its table names what is there."""
 import ast
+import subprocess
 import sys
 
 from mutants import (
@@ -7,6 +8,7 @@ from mutants import (
     MODULES,
     ROOMS,
     ROOT,
+    carry,
     change_code,
     drawn_of,
     in_process,
@@ -15,6 +17,7 @@ from mutants import (
     mutants,
     path_of,
     places_of,
+    said_elsewhere,
     source_of,
 )
 
@@ -108,6 +111,30 @@ def test_each_statement_says_that_it_is_reached(tmp_path, monkeypatch):
     assert box.add(2)
     assert {int(step.rpartition(":")[2]) for step in reached} == {8, 9, 10, 11}  # not 12, where it raises
     monkeypatch.delitem(sys.modules, "told_here")
+
+
+def test_processes_that_tests_start_have_the_change_and_say_what_they_reach(tmp_path, monkeypatch):
+    import mutants as under_test
+
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "apart_here.py").write_text("def main():\n    return 4\n\n\nprint(main())\n")
+    for name in ("SUBAK_CHANGED_MODULES", "SUBAK_REACHED_STATEMENTS"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "home"))
+    monkeypatch.setattr(under_test, "source_of", lambda _: (tmp_path / "home" / "apart_here.py").read_text())
+
+    def printed():
+        return subprocess.run([sys.executable, "-m", "apart_here"], capture_output=True, text=True, check=True).stdout
+
+    assert printed() == "4\n"
+    folder = tmp_path / "changed"
+    carry(folder, "apart_here", instrumented("apart_here"))
+    assert printed() == "4\n"
+    assert said_elsewhere(folder) == {"apart_here:2"} and said_elsewhere(folder) == set()
+    tree = ast.parse(under_test.source_of(""))
+    next(iter(mutants(tree))).make()
+    carry(folder, "apart_here", tree)
+    assert printed() == "5\n"
 
 
 def test_a_seed_draws_the_same_of_all_modules_together():
