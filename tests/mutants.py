@@ -120,7 +120,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
               "or same_seed or planted or table_does_not or megha-10 or same_bytes or compiled)")),
     "live": (("subak/live/node", "subak/live/service", "subak/live/executor", "subak/live/warden",
               "subak/workload/readers", "subak/federation/sampling", "subak/federation/pigeon.py"), (
-        "test_live_parts.py", "test_own_shapes.py", "test_live_guards.py", "test_live_nodes.py",
+        "test_live_parts.py", "test_layouts.py", "test_own_shapes.py", "test_live_guards.py", "test_live_nodes.py",
         "test_live_restart.py", "test_live_history.py", "test_live_words.py", "test_losses.py", "test_walks.py",
         "test_executor_ledger.py", "test_executor_parts.py", "test_large_jobs.py", "test_service_contract.py",
         "test_sampling_parts.py", "test_sampled.py", "test_readers_table.py", "test_readers_google2011.py",

@@ -2,11 +2,14 @@
 import errno
 import os
 import stat
+import tempfile
 from types import SimpleNamespace
 
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from subak.errors import InputError
@@ -33,7 +36,7 @@ from subak.live.service.views import Known
 from subak.live.torture.case import Case, JobCase, MachineCase
 from subak.live.torture.people import People
 from subak.live.torture.world import World
-from subak.live.warden import journal, processes, spawn
+from subak.live.warden import journal, output, processes, spawn
 from subak.live.warden.connections import Connections
 from subak.live.warden.journal import SLACK_BYTES, Journal
 from subak.live.warden.output import Outputs
@@ -407,3 +410,17 @@ def test_the_end_of_a_watched_file_is_told_once_and_a_signal_ends_a_wait(tmp_pat
             assert wires.wait(0.0) == []
     finally:
         wires.close()
+
+
+@given(text=st.lists(st.sampled_from([b"", b"a", b"bc", b"long enough for two blocks"]), max_size=9),
+       lines=st.integers(1, 12), first=st.integers(0, 5), ends=st.booleans())
+def test_the_last_lines_are_found_block_by_block_as_if_all_were_read(text, lines, first, ends):
+    data = b"\n".join(text) + (b"\n" if ends else b"")
+    first = min(first, len(data))
+    kept = data[first:].splitlines(keepends=True)
+    wanted = len(data) - sum(map(len, kept[-lines:]))
+    with tempfile.TemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        file.write(data)
+        file.flush()
+        patch.setattr(output, "OUTPUT_BYTES_MAX", 7)
+        assert output._last_lines(file.fileno(), lines, first, len(data)) == wanted
