@@ -279,6 +279,22 @@ def test_a_store_of_other_rooms_is_refused_by_a_local_master_too():
         world.start(world.locals[0])
 
 
+@pytest.mark.parametrize(("taker", "giver", "words"), [
+    ("l0", "l1", "was the standby of cluster number 0 .from 0 on., and is the local master of cluster number 0"),
+    ("l0", "g0", "was global master number 0 .from 0 on., and is the local master of cluster number 0"),
+    ("g0", "g1", "was global master number 1 .from 0 on., and is global master number 0"),
+])
+def test_the_folder_of_another_master_is_refused(taker, giver, words):
+    world = world_of([JobCase(1.0, "client 0", spec("a"), (((1.0, 0),),)),
+                      JobCase(1.0, "client 1", spec("b", number=1), (((1.0, 0),),))])
+    world.until(3.0)
+    taker, giver = world.process(taker), world.process(giver)
+    world.kill(taker)
+    taker.disk = giver.disk
+    with pytest.raises(InputError, match=f"its master {words}"):
+        world.start(taker)
+
+
 def test_queues_of_a_disk_are_later_than_those_of_a_file():
     """A master that is new begins with a later file, and must learn from the others which queues there are."""
     file = QueuesFact(1, (QueueSetup("a", 0), QueueSetup("of the new file", 1)))

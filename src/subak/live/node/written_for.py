@@ -36,9 +36,10 @@ class WrittenFor(NamedTuple):
 
     def words(self) -> dict[str, str]:
         """Return it in words, by what the file of a federation calls it."""
-        who, number = ("cluster", cluster_of_local(self.number)) if self.role == LOCAL_MASTER \
-            else ("global_master", self.number)
-        return {f"number of its {who}": f"{number}", "[rooms] tasks": f"{self.tasks:,}",
+        cluster = cluster_of_local(self.number)
+        who = f"global master number {self.number}" if self.role != LOCAL_MASTER else (
+            f"the {'local master' if self.number == cluster else 'standby'} of cluster number {cluster}")
+        return {"its master": f"{who} (from 0 on)", "[rooms] tasks": f"{self.tasks:,}",
                 "[rooms] machines": f"{self.machines:,}", "[rooms] shapes": f"{self.shapes:,}",
                 "[rooms] configurations": f"{self.configurations:,}", "resources": ", ".join(self.resources)}
 
