@@ -20,13 +20,13 @@ from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.layout import Layout, Timing
 from subak.live.torture.case import ROOMS, JobCase, MachineCase, Wish
 from subak.live.torture.case import Case as LiveCase
-from subak.live.torture.people import People
 from subak.live.torture.rest import unrest
 from subak.live.torture.world import FIRST_CLOCK, World
 from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.torture import INTERVAL, Case, Stage, Terms, build, failures_of, next_event
+from worlds import begin
 
 NEVER = math.inf
 BEGIN_S = 2.0
@@ -115,11 +115,7 @@ def by_nodes(scenario: Scenario) -> list[Ended]:
         tuple(Wish(BEGIN_S + every[index].cancel_at, "cancel", 0, index) for index in indices), (), (), 0.0, 0.0, 0.0,
         0.0)
     world = World(case)
-    for process in (*world.masters, *world.locals):
-        world.start(process)
-    for machine in case.machines:
-        world.machines.add(machine)
-    people = People(world)
+    people = begin(world)
     world.until(BEGIN_S + 1.0)
     while unrest(world, people):
         assert world.now < 600.0, unrest(world, people)

@@ -35,9 +35,10 @@ from subak.live.api.models import (
     TaskCounts,
     TaskView,
 )
+from subak.live.jobfile.spec import TASKS
 
 MACHINES = (("m0", "west"), ("m1", "west"), ("m2", "east"))
-CAPACITY = {"cpu": 4000, "memory": 8192}
+CAPACITY = {"cpu": 4000, "memory": 8192, TASKS: 12}
 OPERATORS = {"=": str.__eq__, "!=": str.__ne__}
 
 
@@ -128,7 +129,7 @@ class FakeService:
         failed = [(models.TEST_CONSTRAINT, f"{each.attribute} {each.operator} {each.value}")
                   for each in stage.constraints
                   if not OPERATORS[each.operator](self.attributes[machine].get(each.attribute, ""), each.value)]
-        return failed or [(models.TEST_RESOURCE, resource) for resource, amount in stage.resources.items()
+        return failed or [(models.TEST_RESOURCE, resource) for resource, amount in _asked(stage).items()
                           if self.used[machine].get(resource, 0) + amount > CAPACITY.get(resource, 0)]
 
     def _turn(self):
@@ -147,7 +148,7 @@ class FakeService:
                     self._give(other)
                 return False
             each.machine = machine
-            for resource, amount in each.stage.resources.items():
+            for resource, amount in _asked(each.stage).items():
                 self.used[machine][resource] += amount
             placed.append(each)
         for each in placed:
@@ -155,7 +156,7 @@ class FakeService:
         return True
 
     def _give(self, task):
-        for resource, amount in task.stage.resources.items():
+        for resource, amount in _asked(task.stage).items():
             self.used[task.machine][resource] -= amount
 
     def _begin(self, task):
@@ -345,7 +346,7 @@ class FakeService:
         tasks = [task for job in self.jobs_by_id.values() for task in job.tasks
                  if not path or f"{job.spec.queue}/".startswith(f"{path}/")]
         running = [task for task in tasks if task.state == TASK_RUNNING]
-        used = {name: sum(task.stage.resources.get(name, 0) for task in running) for name in CAPACITY}
+        used = {name: sum(_asked(task.stage).get(name, 0) for task in running) for name in CAPACITY}
         share = max(used[name] / (amount * len(MACHINES)) for name, amount in CAPACITY.items())
         return QueueView(path=path, weight=self.weights[path], guarantee=1.0 if not path else 0.25, owner=self.name,
                          dominant_share=share, used=used, running=len(running), jobs=len({task.job for task in tasks}),
@@ -432,6 +433,10 @@ class FakeService:
 
     async def health(self):
         return Health(state="refusing", words="the disk is full") if self.is_full else Health(state="ready")
+
+
+def _asked(stage):
+    return stage.resources | {TASKS: 1}
 
 
 def _page(items, cursor, limit):

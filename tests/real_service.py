@@ -20,7 +20,7 @@ from subak.live.torture.world import World
 
 CLUSTERS = ("west", "east")
 MACHINES = (0, 0, 1)  # the cluster of each
-CAPACITY = (4000, 8192)
+CAPACITY = {"cpu": 4000, "memory": 8192}
 STEP_S, PAUSE_S = 0.02, 0.001  # of the federation's time, and of the clock
 
 
@@ -44,8 +44,10 @@ class RealService(NodeService):
             "real", (GlobalMasterEntry("g0", "127.0.0.1:1"),),
             tuple(ClusterEntry(cluster, f"127.0.0.1:{number + 2}") for number, cluster in enumerate(CLUSTERS)),
             (QueueEntry("research/ada"), QueueEntry("web")), timing=Timing(), rooms=ROOMS)
-        machines = tuple(MachineCase(cluster, CAPACITY, "", False) for cluster in MACHINES)
-        world = self.world = World(Case(1, self.file.layout(), self.file.timing, machines, (), "round-robin", (), (),
+        layout = self.file.layout()
+        capacity = layout.amounts(CAPACITY, layout.tasks_each)
+        machines = tuple(MachineCase(cluster, capacity, "", False) for cluster in MACHINES)
+        world = self.world = World(Case(1, layout, self.file.timing, machines, (), "round-robin", (), (),
                                         (), (), 0.0, 0.0, 0.0, 0.0))
         world.queues, world.watch = first_queues(self.file), Attempts()
         self.written = {}  # by attempt

@@ -31,10 +31,10 @@ from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing, number_of_job, serial_of_job
 from subak.live.torture import stores
 from subak.live.torture.case import STORES, Case, Fault, JobCase, MachineCase, random_case
-from subak.live.torture.people import People
 from subak.live.torture.process import write
 from subak.live.torture.torture import run_case
 from subak.live.torture.world import World
+from worlds import begin
 
 ROOMS = Rooms(tasks=512, machines=64, shapes=8, configurations=8, queues=8)
 KNOWN = Claim("id", 3, "life", 10, 64, 128, 7)
@@ -291,11 +291,7 @@ def test_a_task_of_a_gang_that_is_held_for_a_lost_store_is_given_up():
     lost = Fault(0.0, "lost", ("g0",), 0.0)
     world = World(Case(1, Layout(1, 2, ("cpu",), False, ROOMS), Timing(), machines, (QueueSetup("a", 0),),
                        "round-robin", (job,), (), (), (lost,), 0.0, 0.0, 0.0, 0.0))
-    for process in (*world.masters, *world.locals):
-        world.start(process)
-    for machine in machines:
-        world.machines.add(machine)
-    People(world)
+    begin(world)
 
     def held():
         rows = [process.node.local.rows for process in world.locals]

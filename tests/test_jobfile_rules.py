@@ -150,6 +150,7 @@ def said(text: str) -> list[str]:
     (ONE + "resources: {cpu: 0, gpu: 1}\ncpu_limited: true\n", "f:4: cpu_limited: must not be true without any cpu"),
     # resources
     (ONE + "resources: {cpu: 0}\n", "f:3: resources: must ask for more than 0 of something"),
+    (ONE + "resources: {cpu: 1, tasks: 2}\n", "f:3: resources: must not name tasks: each task counts as one"),
     (ONE + "resources:\n  cpu: -1\n", f"f:4: resources.cpu: {CPU}, not -1"),
     (ONE + "resources:\n  cpu: true\n", f"f:4: resources.cpu: {CPU}, not true"),
     (ONE + "resources:\n  memory: 4gigs\n", f"f:4: resources.memory: {MEMORY}, not '4gigs'"),

@@ -18,9 +18,9 @@ from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.global_master.queues import QueueSetup, QueuesFact, beginning_with
 from subak.live.node.layout import OF_A_KIND_MAX, STANDBYS, Layout, Rooms, Timing, number_of_job
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, random_case, smaller
-from subak.live.torture.people import People
 from subak.live.torture.torture import run_case
 from subak.live.torture.world import World
+from worlds import begin
 
 FILE = """
 name = "home"
@@ -156,11 +156,7 @@ def world_of(jobs, masters=2, clusters=1, rooms=ROOMS):
                 (QueueSetup("a", 0), QueueSetup("b", masters - 1)), "round-robin", tuple(jobs), (), (), (), 0.0, 0.0,
                 0.0, 0.0)
     world = World(case)
-    for process in (*world.masters, *world.locals):
-        world.start(process)
-    for machine in case.machines:
-        world.machines.add(machine)
-    People(world)
+    begin(world)
     return world
 
 

@@ -4,10 +4,10 @@ import pytest
 from msgspec import msgpack, structs
 
 from subak.errors import RunError
-from subak.federation.megha.global_master.state import QUEUED
+from subak.federation.megha.global_master.state import QUEUED, REFUSALS
 from subak.federation.megha.jobs import OUTCOME_CANCELLED
 from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE
-from subak.federation.megha.local_master.state import ACTIVE, EPOCH, LOST_MACHINE
+from subak.federation.megha.local_master.state import ACCEPTED, ACTIVE, EPOCH, LOST_MACHINE, REFUSED_NOT_FREE
 from subak.federation.messages import (
     DONE,
     ENDED,
@@ -25,7 +25,7 @@ from subak.federation.messages import (
     WAKE,
     WORKER,
 )
-from subak.live.jobfile.spec import JobSpec, Metadata, Stage
+from subak.live.jobfile.spec import TASKS, JobSpec, Metadata, Stage
 from subak.live.node import master
 from subak.live.node.base import Cut
 from subak.live.node.facts import MACHINE, read_machine
@@ -37,8 +37,8 @@ from subak.live.node.removal import REMOVE, is_free_again, remove, settle_remova
 from subak.live.node.worker.worker_node import Ping, WorkerNode
 from subak.live.service.views import preempted_by
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, Wish
-from subak.live.torture.people import People
 from subak.live.torture.world import World
+from worlds import begin
 
 JOB = JobSpec(Metadata("job"), "a", (Stage("s", ("job", "0", "0"), tasks=1, resources={"cpu": 1000}),))
 
@@ -50,11 +50,7 @@ def world_of(jobs=(), machines=1, standby=True, timing=Timing(), rooms=ROOMS, wi
                 (QueueSetup("a", 0), QueueSetup("b", 0)),
                 "round-robin", tuple(jobs), tuple(wishes), (), (), 0.0, 0.0, 0.0, 0.0)
     world = World(case)
-    for process in (*world.masters, *world.locals):
-        world.start(process)
-    for machine in case.machines:
-        world.machines.add(machine)
-    People(world)
+    begin(world)
     world.until(2.0)
     return world
 
@@ -68,6 +64,24 @@ def ask(world, words, machine):
 
 def number_of(world, machine=0):
     return world.machines.all[machine].process.peer[1]
+
+
+def test_a_machine_runs_as_many_tasks_as_it_may_know_and_another_waits():
+    """Its worker refused what it had no row for, and was asked again at once, a durable round each time."""
+    layout = Layout(1, 1, ("cpu", TASKS), True, structs.replace(ROOMS, attempts_each=5))
+    assert layout.tasks_each == 2
+    job = JobSpec(Metadata("job"), "a", (Stage("s", ("job", "0"), tasks=5, resources={"cpu": 1}),))
+    case = Case(1, layout, Timing(), (MachineCase(0, (1000, layout.tasks_each), "", False),), (QueueSetup("a", 0),),
+                "round-robin", (JobCase(2.0, "client", job, (((3.0, 0),),) * 5),), (), (), (), 0.0, 0.0, 0.0, 0.0)
+    world = World(case)
+    begin(world)
+    world.until(4.0)
+    assert len(world.watch.alive) == 2
+    world.until(14.0)
+    assert len(world.watch.finished) == 5
+    local = world.locals[0].node.local
+    assert local.tally[ACCEPTED] == 5 and local.tally[REFUSED_NOT_FREE] == 0
+    assert world.masters[0].node.master.tally[REFUSALS] == 0
 
 
 def test_a_cordon_holds_beyond_a_failover():

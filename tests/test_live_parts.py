@@ -16,11 +16,12 @@ from subak.errors import InputError
 from subak.federation.megha.jobs import SUBMISSION_BACKOFF
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, OVERRUN, PLACE, WAITED_TOO_LONG
 from subak.live.api.errors import InvalidError, RefusedError
-from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry
+from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, WorkerFile, capacity_of
 from subak.live.executor.attempt import EXITED, Ending, Fence, Key
 from subak.live.executor.ledger import Lease, Ledger
 from subak.live.executor.records import Ended, Forgotten, Seen
 from subak.live.executor.wire import FRAME_BYTES_MAX, LENGTH_BYTES, Frames, WireError
+from subak.live.jobfile.spec import TASKS
 from subak.live.node.base import DefectError, Drop, within
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask, FrameError
@@ -34,7 +35,6 @@ from subak.live.service.planning import first_queues, new_queues, plan_of, setup
 from subak.live.service.resources import machine_view, total_of
 from subak.live.service.views import Known
 from subak.live.torture.case import Case, JobCase, MachineCase
-from subak.live.torture.people import People
 from subak.live.torture.world import World
 from subak.live.warden import journal, output, processes, spawn
 from subak.live.warden.connections import Connections
@@ -43,6 +43,7 @@ from subak.live.warden.output import Outputs
 from subak.live.warden.settings import Settings, checked
 from subak.live.warden.spawn import NOT_EXECUTABLE, NOT_FOUND
 from test_live_nodes import JOB, number_of, world_of
+from worlds import begin
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
@@ -65,6 +66,16 @@ def test_machines_are_of_the_cluster_and_the_partition_that_their_numbers_say():
     of_three = structs.replace(layout, global_masters=3).topology()
     assert of_three.machine["home"].tolist() == ([0] * 64 + [1] * 64 + [2] * 128) * 2
     assert of_three.block.tolist() == [0, 1, 2, 4, 5, 6, 8]
+
+
+def test_a_machine_has_as_many_tasks_as_its_file_says_and_half_of_its_attempts_at_most():
+    layout = Layout(1, 1, ("cpu", "memory", TASKS), rooms=Rooms(attempts_each=9))
+    file = WorkerFile("m", ("127.0.0.1:1",), "m", capacity={"cpu": 7, "memory": 5})
+    assert capacity_of(file, layout) == (7, 5, 4)
+    assert capacity_of(structs.replace(file, capacity={"cpu": 7, "memory": 5, TASKS: 3}), layout) == (7, 5, 3)
+    with pytest.raises(InputError, match=r"^capacity.tasks: must be at most 4, half of .* attempts_each .*, not 5$"):
+        capacity_of(structs.replace(file, capacity={TASKS: 5}), layout)
+    assert structs.replace(layout, rooms=Rooms(attempts_each=1)).tasks_each == 1
 
 
 def test_a_ledger_has_room_for_four_whole_states_and_no_more():
@@ -263,11 +274,7 @@ def test_what_machines_have_and_what_of_it_is_used_is_counted_to_the_last_unit()
         (JobCase(2.0, "client", job_again(resources={"cpu": 1, "memory": 3}), (((9.0, 0),),)),), (), (), (), 0.0, 0.0,
         0.0, 0.0)
     world = World(case)
-    for process in (*world.masters, *world.locals):
-        world.start(process)
-    for machine in case.machines:
-        world.machines.add(machine)
-    People(world)
+    begin(world)
     world.until(4.0)
     assert total_of(world.masters[0].node) == ({"cpu": 1, "memory": 12}, {"cpu": 1, "memory": 3})
 

@@ -46,6 +46,7 @@ def paper():
     ("federation", '"strict"', "1", "Expected `str`, got `int` - at `$.timing.preemption`"),
     ("federation", '"strict"', '"hard"', "Invalid enum value 'hard' - at `$.timing.preemption`"),
     ("federation", '"drf"', '"dfr"', "order: must be one of round-robin, "),
+    ("federation", '"memory"', '"memory", "tasks"', "resources: must not name tasks: each task counts as one"),
     ("federation", '"127.0.0.1:', '"127.0.0.1/', "must be HOST:PORT"),
 ])
 def test_a_mistake_in_a_file_is_one_line_and_exit_code_two(paper, run, name, before, after, words):

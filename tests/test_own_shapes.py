@@ -14,8 +14,8 @@ from subak.live.node.facts import SHAPE, ShapeFact, encoded, read_shape, shape_f
 from subak.live.node.global_master.own_shapes import COUNT_BITS, OwnShapes
 from subak.live.node.layout import Layout, Rooms, Timing
 from subak.live.torture.case import Case, JobCase, MachineCase, QueueSetup
-from subak.live.torture.people import People
 from subak.live.torture.world import World
+from worlds import begin
 
 ROOM = 3
 ROOMS = Rooms(tasks=128, machines=64, shapes=ROOM, configurations=8, queues=8, attempts_each=24)
@@ -130,10 +130,7 @@ def world_of(*seconds, kinds=8):
     machines, rooms = (MachineCase(0, (1000, 8), "", False),), structs.replace(ROOMS, configurations=kinds)
     world = World(Case(1, Layout(1, 1, ("cpu", "memory"), True, rooms), Timing(), machines, (QueueSetup("a", 0),),
                        "round-robin", tuple(jobs), (), (), (), 0.0, 0.0, 0.0, 0.0))
-    for process in (*world.masters, *world.locals):
-        world.start(process)
-    world.machines.add(world.case.machines[0])
-    People(world)
+    begin(world)
     world.until(2.0)
     return world
 

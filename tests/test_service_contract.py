@@ -252,7 +252,7 @@ def test_machines_are_listed_by_name_and_by_cluster(one, limit, sizes):
     assert lengths == sizes
     assert [each.name for each in one.client.machines("west")] == ["m0", "m1"]
     assert one.client.machine("m2") == found[2]
-    assert found[0].capacity == {"cpu": 4000, "memory": 8192}
+    assert found[0].capacity == {"cpu": 4000, "memory": 8192, "tasks": 12}
 
 
 @pytest.mark.parametrize("question", ["machine", "cordon", "drain"])

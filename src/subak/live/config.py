@@ -35,6 +35,7 @@ data = "node-3"
 [capacity]                                  # left out: the cores and the memory of this machine
 cpu = 4000
 memory = 8192
+tasks = 110                                 # at once; left out: half of [rooms] attempts_each
 [attributes]
 rack = "b"
 ```
@@ -50,6 +51,7 @@ from msgspec import Meta, Struct
 
 from subak.errors import InputError
 from subak.live.jobfile.quantities import parse_duration
+from subak.live.jobfile.spec import TASKS
 from subak.live.node.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, cluster_of_local, standby_of
 from subak.threads import usable_cores
 
@@ -118,7 +120,7 @@ class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
     def layout(self) -> Layout:
         """Return the numbers that all processes agree on."""
         return Layout(
-            len(self.global_master), len(self.cluster), self.resources,
+            len(self.global_master), len(self.cluster), (*self.resources, TASKS),
             any(cluster.standby for cluster in self.cluster), self.rooms,
             tuple(number for number, master in enumerate(self.global_master) if master.removed),
             tuple(number for number, cluster in enumerate(self.cluster) if cluster.removed))
@@ -247,13 +249,19 @@ def _check_federation(file: FederationFile) -> None:
         raise InputError("cluster.standby: must be given for all clusters, or for none")
     for address in [*file.local_addresses().values(), *(master.http for master in file.masters().values())]:
         split_address("address", address)
-    for resource in file.resources:
-        _matches(RESOURCE, "resources", resource)
-    if len(set(file.resources)) < len(file.resources) or file.resources[:2] != ("cpu", "memory"):
-        raise InputError("resources: must begin with cpu and memory, and name none twice")
+    _check_resources(file.resources)
     _check_queues(file)
     _check_timing(file.timing)
     _check_history(file.history)
+
+
+def _check_resources(resources: tuple[str, ...]) -> None:
+    for resource in resources:
+        _matches(RESOURCE, "resources", resource)
+    if len(set(resources)) < len(resources) or resources[:2] != ("cpu", "memory"):
+        raise InputError("resources: must begin with cpu and memory, and name none twice")
+    if TASKS in resources:
+        raise InputError(f"resources: must not name {TASKS}: each task counts as one")
 
 
 def _check_removed(file: FederationFile) -> None:
@@ -311,11 +319,18 @@ def split_address(what: str, text: str) -> tuple[str, int]:
     return found[1].strip("[]"), int(found[2])
 
 
-def capacity_of(file: WorkerFile, resources: tuple[str, ...]) -> tuple[int, ...]:
-    """Return what a machine has, in units, by resource. Raises InputError for a resource that nobody knows."""
+def capacity_of(file: WorkerFile, layout: Layout) -> tuple[int, ...]:
+    """Return what a machine has, in units, by resource.
+
+    Raises InputError for a resource that nobody knows, and for more tasks than the rooms allow.
+    """
+    resources, tasks = layout.resources, file.capacity.get(TASKS, layout.tasks_each)
     unknown = sorted(set(file.capacity) - set(resources))
     if unknown:
         raise InputError(f"capacity: this federation has no {unknown[0]!r}; it has {', '.join(resources)}")
+    if tasks > layout.tasks_each:
+        raise InputError(f"capacity.{TASKS}: must be at most {layout.tasks_each:,}, half of [rooms] attempts_each of "
+                         f"the federation, not {tasks:,}")
     own = {"cpu": 1000 * usable_cores(),
            "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20}
-    return tuple(file.capacity.get(name, own.get(name, 0)) for name in resources)
+    return layout.amounts(own | file.capacity, tasks)

@@ -16,7 +16,7 @@ from subak.live.jobfile.form import (
 from subak.live.jobfile.leaves import ARGUMENT_BYTES_MAX
 from subak.live.jobfile.mistakes import Field, Mistakes
 from subak.live.jobfile.order import cycle
-from subak.live.jobfile.spec import ALL_TASKS_MAX, CPU
+from subak.live.jobfile.spec import ALL_TASKS_MAX, CPU, TASKS
 from subak.live.jobfile.tree import NUMBER
 from subak.output.plain import shortened
 
@@ -54,6 +54,7 @@ def check_stage(stage: StageForm, field: Field, mistakes: Mistakes) -> None:
                                               f"not {stage.retries}")
     resources = {} if isinstance(stage.resources, UnsetType) else stage.resources
     _holds(any(amount != 0 for amount in resources.values()), "resources", "must ask for more than 0 of something")
+    _holds(TASKS not in resources, "resources", f"must not name {TASKS}: each task counts as one")
     _holds(stage.cpu_limited is not True or resources.get(CPU) != 0, "cpu_limited", "must not be true without any cpu")
     _holds(len(resources) <= RESOURCES_MAX, "resources", _most(RESOURCES_MAX, len(resources)))
     constraints = 0 if isinstance(stage.constraints, UnsetType) else len(stage.constraints)

@@ -5,6 +5,7 @@ configurations and machines to a local master or its standby; so nobody has to a
 give never clashes. What a number means depends on the number of its giver and on `Rooms`, never on how many others
 there are: so masters and clusters may come and go (written_for.py says what may not change).
 """
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal, get_args
 
@@ -15,13 +16,14 @@ from subak.federation.megha.bounds import Sizes
 from subak.federation.megha.topology import MACHINE_PLACE, QUEUE_PLACE, Rules, Topology, records
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, NOBODY, WORKER
 from subak.fleet.state import BLOCK
+from subak.live.jobfile.spec import TASKS
 
 Room = Annotated[int, Meta(ge=1, le=1 << 24)]
 Peer = tuple[int, int]  # a role, and the number of a process within it
 Preemption = Literal["off", "strict", "paper"]
 PREEMPTIONS = get_args(Preemption)  # in the order of their numbers: OFF, STRICT, PAPER
 OF_A_KIND_MAX = 64  # numbers that global masters may have, and clusters; what others number depends on it
-NUMBERING = 2  # how numbers follow from each other; another one is of another version of subak
+NUMBERING = 3  # how numbers follow from each other; another one is of another version of subak
 STANDBYS = OF_A_KIND_MAX  # number of the standby of cluster 0
 
 
@@ -45,7 +47,7 @@ class Layout(Struct, frozen=True, dict=True):
 
     global_masters: int  # with those that were removed
     clusters: int  # likewise
-    resources: tuple[str, ...]
+    resources: tuple[str, ...]  # TASKS among them where machines may run so many tasks and no more
     standby: bool = True
     rooms: Rooms = Rooms()
     no_masters: tuple[int, ...] = ()  # those that were removed
@@ -83,6 +85,15 @@ class Layout(Struct, frozen=True, dict=True):
         """
         return Sizes(gang, self.attempts, self.rooms.attempts_each, self.machines_each, self.global_masters,
                      self.clusters)
+
+    @cached_property
+    def tasks_each(self) -> int:
+        """How many tasks a machine may run: half of the attempts that it knows, as others have ended and are kept."""
+        return max(1, self.rooms.attempts_each // 2)
+
+    def amounts(self, asked: Mapping[str, int], tasks: int) -> tuple[int, ...]:
+        """Return amounts in the order of the resources; what counts *tasks* has no amount of its own."""
+        return tuple(tasks if name == TASKS else asked.get(name, 0) for name in self.resources)
 
     @cached_property
     def shapes(self) -> int:

@@ -118,7 +118,7 @@ class Worker:
         return file.read_text()
 
     def _join_frame(self, layout: Layout) -> Join:
-        return Join(self._number(), self._identity(), self.file.name, capacity_of(self.file, layout.resources),
+        return Join(self._number(), self._identity(), self.file.name, capacity_of(self.file, layout),
                     self.file.attributes)
 
     def _number(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from subak.federation.megha.topology import OFF, STRICT
-from subak.live.jobfile.spec import CPU, MEMORY, Constraint, JobSpec, Metadata, Stage
+from subak.live.jobfile.spec import CPU, MEMORY, TASKS, Constraint, JobSpec, Metadata, Stage
 from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.layout import PREEMPTIONS, Layout, Rooms, Timing
 from subak.workload.predicates import Constraint as Predicate
@@ -120,9 +120,10 @@ def random_case(seed: int) -> Case:
         heartbeat=float(random.choice([0.5, 1.0])), retry=float(random.choice([0.3, 0.6])), lease=lease,
         timer_slack=float(random.choice([0.02, 0.1])), preemption=PREEMPTIONS[random.choice([OFF, STRICT])],
         preemptions_max=int(random.integers(0, 4)))
-    layout = Layout(int(random.integers(1, 4)), int(random.integers(1, 3)), (CPU, MEMORY), bool(random.random() < 0.6),
-                    structs.replace(ROOMS, machines=MACHINES[seed % len(MACHINES)]))
-    machines = tuple(_machine(random, cluster) for cluster in range(layout.clusters)
+    rooms = structs.replace(ROOMS, machines=MACHINES[seed % len(MACHINES)], attempts_each=_attempts_each(seed))
+    layout = Layout(int(random.integers(1, 4)), int(random.integers(1, 3)), (CPU, MEMORY, TASKS),
+                    bool(random.random() < 0.6), rooms)
+    machines = tuple(_machine(random, cluster, layout) for cluster in range(layout.clusters)
                      for _ in range(random.integers(1, 5)))
     queues = tuple(QueueSetup(path, int(random.integers(layout.global_masters)), float(random.choice([0.5, 1.0, 3.0])))
                    for path in ("a", "b", "c", "d/e")[: random.integers(1, 5)])
@@ -137,8 +138,14 @@ def random_case(seed: int) -> Case:
     return _growing(structs.replace(case, jobs=jobs, wishes=wishes, changes=_changes(random, case)))
 
 
-def _machine(random: np.random.Generator, cluster: int) -> MachineCase:
-    return MachineCase(cluster, (int(random.choice([2000, 4000])), int(random.choice([2048, 4096]))),
+def _attempts_each(seed: int) -> int:
+    """Return how many attempts a machine knows: of a third of the seeds so few that they decide what runs there."""
+    return int(np.random.default_rng([seed, 97]).choice([1, 2, 5, 24, 24, 24, 24, 24, 24]))
+
+
+def _machine(random: np.random.Generator, cluster: int, layout: Layout) -> MachineCase:
+    amounts = {CPU: int(random.choice([2000, 4000])), MEMORY: int(random.choice([2048, 4096]))}
+    return MachineCase(cluster, layout.amounts(amounts, layout.tasks_each),
                        str(random.choice(["", "a", "a", "b"])), bool(random.random() < 0.2))
 
 
@@ -187,7 +194,7 @@ def _stage(random: np.random.Generator, case: Case, job: str, name: str, before:
 
 def fits(case: Case, stage: Stage) -> bool:
     """Whether machines that come back have room for a task of a stage, or for all of a gang, when nothing runs."""
-    request = tuple(stage.resources.get(name, 0) for name in case.layout.resources)
+    request = case.layout.amounts(stage.resources, tasks=1)
     places = 0
     for number, machine in enumerate(case.machines):
         wanted = [Predicate(each.attribute, each.operator, each.value) for each in stage.constraints]
@@ -231,7 +238,8 @@ def _growing(case: Case) -> Case:
     more, master, number = random.integers(3), case.layout.global_masters, len(case.jobs)
     layout = structs.replace(case.layout, global_masters=master + int(more != 0),
                              clusters=case.layout.clusters + int(more != 1))
-    machines = tuple(_machine(random, case.layout.clusters) for _ in range(layout.clusters - case.layout.clusters))
+    machines = tuple(_machine(random, case.layout.clusters, layout)
+                     for _ in range(layout.clusters - case.layout.clusters))
     at = _time(random, 0.6 * case.over_at)
     growth = Growth(at, layout, machines)
     if layout.global_masters == master:

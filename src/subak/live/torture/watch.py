@@ -141,7 +141,7 @@ class Watch:
         used = np.zeros(len(case.layout.resources), np.int64)
         for other, (_, where) in self.alive.items():
             if where == name:
-                used += [self.stage[other].resources.get(resource, 0) for resource in case.layout.resources]
+                used += case.layout.amounts(self.stage[other].resources, tasks=1)
         if (used > machine.case.capacity).any():
             raise BrokenError(f"{name} has {machine.case.capacity}, and {used.tolist()} of it are used")
         for each in self.stage[task].constraints:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from subak.errors import InputError
 from subak.live.jobfile.quantities import parse_amount
+from subak.live.jobfile.spec import CPU, MEMORY, TASKS
 from subak.threads import usable_cores
 
 HOST = "127.0.0.1"
@@ -17,7 +18,6 @@ CLUSTERS = "abcdefgh"
 WORKERS_MAX = 64
 WORKERS_USUAL = 8  # that are started where nobody says how many, on a large machine
 MEMORY_PART = 4, 5  # of this machine's memory that tasks may have; the rest is for the federation, and all else
-CPU, MEMORY = "cpu", "memory"
 QUEUES = (("research", 1.0), ("web", 1.0))  # where none are named: one for each global master
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML without quotes
 
@@ -114,7 +114,7 @@ def files_of(plan: Plan, name: str, ports: list[int]) -> dict[str, str]:
 
 
 def _federation(plan: Plan, name: str, http: list[int], local: dict[str, tuple[str, str]]) -> str:
-    resources = [CPU, MEMORY, *(resource for resource in plan.capacity if resource not in (CPU, MEMORY))]
+    resources = [CPU, MEMORY, *(resource for resource in plan.capacity if resource not in (CPU, MEMORY, TASKS))]
     lines = [
         "# What all processes agree on. `subak apply` changes queues and weights while it runs; all else takes",
         "# a restart.",

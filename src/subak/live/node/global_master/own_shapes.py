@@ -86,11 +86,11 @@ class OwnShapes:
             self.node.writes.append(Put("shape", [number], [encoded(shape)]))
 
     def _number(self, stage: Stage) -> int:
-        resources = self.node.layout.resources
-        unknown = sorted(set(stage.resources) - set(resources))
+        layout = self.node.layout
+        unknown = sorted(set(stage.resources) - set(layout.resources))
         if unknown:
-            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has {', '.join(resources)}")
-        request = tuple(stage.resources.get(name, 0) for name in resources)
+            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has {', '.join(layout.resources)}")
+        request = layout.amounts(stage.resources, tasks=1)
         wanted = ShapeFact(request, tuple((each.attribute, each.operator, each.value) for each in stage.constraints))
         number = self.of.get(_key(wanted))
         if number is None:
