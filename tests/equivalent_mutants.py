@@ -314,4 +314,13 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("forget_lost_events", "if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:",
      "lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]  ->  "
      "not (lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE])"): OFTEN,
+    ("__init__",
+     "self.claim = Claim(identity, incarnation, life, latest, began, reserved, 0, supersedes, fence, self.is_behind)",
+     "0  ->  -1"): "each local master is told the attempt of its cluster instead",
+    ("snapshot",
+     "yield Ended(key, row.fence, row.ending) if row.ending else Started(key, row.fence or Fence(0, 0, 0))",
+     "0  ->  1"): "what was started has a fence; only what never began may have none",
+    ("numbers",
+     "return self.admitted.numbers[0] if len(self.admitted.numbers) == 1 else np.concatenate(self.admitted.numbers)",
+     "1  ->  2"): "one array, concatenated, is the same",
 }

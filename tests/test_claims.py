@@ -15,6 +15,7 @@ from subak.federation.messages import GLOBAL_MASTER
 from subak.live.api.errors import UnavailableError
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.claims import (
+    HOLD_S,
     IDENTITY_KEY,
     RESERVE_FIRST,
     RESERVE_MOST,
@@ -64,6 +65,14 @@ JOBS = tuple(JobCase(0.0, str(number), spec, (FATES.get(number, ((1000.0, 0),)),
 ])
 def test_which_claim_is_behind_the_one_that_is_known(changes, attempt, wanted):
     assert is_behind(structs.replace(KNOWN, **changes), KNOWN, attempt) is wanted
+
+
+def test_nothing_is_held_when_clusters_that_say_nothing_were_waited_for():
+    pair = Pair(machines=())
+    claims = pair.node.claims
+    claims.unheard, claims.until = {0}, 0.0
+    assert claims.holds(5.0) and claims.holds(5.0 + HOLD_S - 0.001)
+    assert not claims.holds(5.0 + HOLD_S)
 
 
 class Pair(World):

@@ -30,6 +30,7 @@ from subak.live.executor.attempt import (
     Refused,
 )
 from subak.live.executor.ledger import NEVER, Lease, Ledger, Signal
+from subak.live.executor.records import Ended, Seen
 from subak.live.executor.simulated import SimulatedExecutor
 from wardens import attempt
 
@@ -269,6 +270,13 @@ def test_the_first_reason_is_kept_and_the_soonest_kill():
     assert [signals(ledger, now) for now in (1.0, 1.9, 2.0)] == [[SIGTERM], [], [SIGKILL]]
     ledger.exited(Key(1, 1), Ending(SIGNALLED, 137))
     assert ledger.take().news[0].ending.reason == OUT_OF_MEMORY
+
+
+def test_a_start_too_far_behind_leaves_no_mark():
+    ledger = Ledger(8)
+    ledger.restore([Seen(1, 0, 70, 1), Ended(Key(7, 1), Fence(1, 0, 6), Ending(EXITED)),
+                    Ended(Key(8, 1), Fence(1, 0, 7), Ending(EXITED))])
+    assert ledger.seen == Seen(1, 0, 70, 1 | 1 << 63)
 
 
 def test_refusals_in_words():

@@ -235,6 +235,7 @@ def test_limits_of_control_groups():
     each = attempt(1, "x", memory=4 << 20, cpu=2500, cpu_limited=True)
     assert limits(each, both) == {"memory.max": "4194304", "memory.swap.max": "0", "memory.oom.group": "1",
                                   "cpu.weight": "250", "cpu.max": "250000 100000"}
+    assert limits(attempt(1, "x", cpu=1, cpu_limited=True), both)["cpu.max"] == "1000 100000"  # Linux takes no less
     assert limits(attempt(1, "x", cpu=1), both) == {"cpu.weight": "1"}
     assert limits(attempt(1, "x"), both) == limits(each, frozenset()) == {}
 

@@ -1,7 +1,9 @@
 """Small parts of the live half by known answers: bounds, limits, plans of queues, frames, files, sockets, what runs."""
+import asyncio
 import errno
 import os
 import stat
+import sys
 import tempfile
 from types import SimpleNamespace
 
@@ -14,18 +16,20 @@ from msgspec import structs
 
 from subak.errors import InputError
 from subak.federation.megha.jobs import SUBMISSION_BACKOFF
-from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, OVERRUN, PLACE, WAITED_TOO_LONG
+from subak.federation.megha.worker import WORKER_ENDED
+from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, OVERRUN, PLACE, WAITED_TOO_LONG, WORKER
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, WorkerFile, capacity_of
-from subak.live.executor.attempt import EXITED, Ending, Fence, Key
+from subak.live.executor.attempt import EXITED, INVALID, OLD_START, Ending, Fence, Key, Refused
 from subak.live.executor.ledger import Lease, Ledger
 from subak.live.executor.records import Ended, Forgotten, Seen
 from subak.live.executor.wire import FRAME_BYTES_MAX, LENGTH_BYTES, Frames, WireError
 from subak.live.jobfile.spec import TASKS
 from subak.live.node.base import DefectError, Drop, within
 from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.frames import Ask, FrameError
+from subak.live.node.frames import Answer, Ask, FrameError, Leave, Retract
 from subak.live.node.global_master.book import asked_of
+from subak.live.node.global_master.global_node import Answered
 from subak.live.node.global_master.history import BEGAN, Happening, History
 from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing
@@ -33,10 +37,11 @@ from subak.live.node.local_node import UNREACHABLE
 from subak.live.service.changing import removed_view
 from subak.live.service.planning import first_queues, new_queues, plan_of, setups_of
 from subak.live.service.resources import machine_view, total_of
+from subak.live.service.service import NodeService
 from subak.live.service.views import Known
 from subak.live.torture.case import Case, JobCase, MachineCase
 from subak.live.torture.world import World
-from subak.live.warden import journal, output, processes, spawn
+from subak.live.warden import guard, journal, output, processes, spawn
 from subak.live.warden.connections import Connections
 from subak.live.warden.journal import SLACK_BYTES, Journal
 from subak.live.warden.output import Outputs
@@ -253,6 +258,35 @@ def test_a_task_that_is_to_be_tried_again_later_is_also_after_a_restart():
     assert [*world.watch.tries.values()] == [2]
 
 
+def test_after_its_second_failure_a_task_pauses_twice_as_long_also_after_a_restart():
+    world = world_of(jobs=[JobCase(2.0, "client", job_again(retries=2, backoff_s=2.0),
+                                   (((0.1, 1), (0.1, 1), (0.1, 0)),))])
+    world.until(5.5)  # failed at 2.1 and at 4.2 or so, and is to be tried again 4 seconds later
+    master = world.masters[0]
+    (job,) = master.node.book.of_number.values()
+    assert (master.node.jobs.state[job.places], master.node.jobs.ending["failed"][job.places]) == (
+        [SUBMISSION_BACKOFF], [2])
+    world.kill(master)
+    world.start(master)
+    begun = world.now
+    while master.node.book.of_number:
+        world.until(world.now + 0.1)
+        assert world.now < 20.0
+    assert begun + 4.0 <= world.now <= begun + 5.0
+
+
+def test_a_gang_that_waits_starts_together_also_after_a_restart():
+    world = world_of(jobs=[JobCase(2.0, "client", job_again(tasks=2, gang=True), (((0.5, 0),),) * 2)])
+    world.until(3.0)
+    world.kill(world.masters[0])
+    world.start(world.masters[0])
+    world.until(6.0)
+    assert not world.watch.tries  # there is room for one of them
+    world.machines.add(world.case.machines[0])
+    world.until(12.0)
+    assert len(world.watch.finished) == 2
+
+
 def test_a_task_waits_no_longer_than_it_may_also_after_a_restart():
     world = world_of(machines=0, jobs=[JobCase(2.0, "client", job_again(wait_limit_s=4.0), (((0.5, 0),),))])
     world.until(3.0)
@@ -297,6 +331,54 @@ def test_a_start_that_has_ended_is_not_begun_again_after_a_restart():
     ledger = Ledger(8, Lease(6.0, 0.5))
     ledger.restore([Seen(1, 0, 2, 0b1), Ended(Key(7, 1), Fence(1, 0, 5), Ending(EXITED))])
     assert ledger.seen == Seen(1, 0, 5, 0b1001)
+
+
+@pytest.mark.parametrize("is_done", [None, False, True])
+def test_an_answer_comes_to_who_still_waits_for_it(is_done):
+    loop = asyncio.new_event_loop()
+    future = loop.create_future()
+    if is_done:
+        future.set_result("before")
+    service = SimpleNamespace(answers={} if is_done is None else {7: future})
+    answer = Answer(7, b"", "")
+    NodeService.on_effect(service, Answered(answer))
+    assert not service.answers
+    assert future.done() is (is_done is not None)
+    assert not future.done() or future.result() == ("before" if is_done else answer)
+    loop.close()
+
+
+@pytest.mark.parametrize(("why", "code"), [(INVALID, 126), (OLD_START, 0)])
+def test_what_an_executor_refuses_is_over_and_forgotten_by_its_worker(why, code):
+    world = world_of(jobs=[JobCase(2.0, "client", JOB, (((30.0, 0),),))])
+    world.until(3.0)
+    node = world.machines.all[0].process.node
+    (key,) = node.alive
+    node.halting.add(key)  # a kill had been on its way
+    node.on_events([Refused(key, why)])
+    node.receive(node.now)
+    assert not node.alive and not node.halting
+    (row,) = node._used().values()
+    assert (row["state"], row["code"]) == (WORKER_ENDED, code)
+
+
+@pytest.mark.parametrize(("peer", "frame"), [
+    ((GLOBAL_MASTER, 0), Answer(1, b"", "")), ((GLOBAL_MASTER, 0), Leave()), ((WORKER, 0), Ask(1, "cordon", 0)),
+    ((WORKER, 0), Retract(())), ((LOCAL_MASTER, STANDBYS), Leave()), ((WORKER, 0), Answer(99, b"", ""))])
+def test_a_local_master_takes_each_frame_from_its_role_alone(peer, frame):
+    node = world_of().locals[0].node
+    with pytest.raises(FrameError, match=r"^a frame \w+ that is not for a local master$"):
+        node.on_frame(peer, frame)
+
+
+@pytest.mark.parametrize(("ends", "code"), [(lambda: None, 0), (lambda: sys.exit(2), 2), (lambda: sys.exit("x"), 1),
+                                            (lambda: 1 // 0, 1)])
+def test_a_warden_under_guard_ends_with_its_code(ends, code, monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", lambda *_: None)
+    child = os.fork()
+    if child == 0:
+        guard._end_with(ends, ())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
 
 
 # -- the warden --------------------------------------------------------------------------------------------------------

@@ -4,12 +4,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 
 from subak import exit_codes
 from subak.errors import SubakError
+from subak.federation.megha.global_master.state import PHASE_WAITING, SCANNED
+from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import NOBODY
+from subak.fleet.state import LOG
 from subak.live.api.errors import BY_CODE
 from subak.live.executor.codes import code_words, signal_of
+from subak.live.jobfile.spec import Constraint
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask
 from subak.live.node.global_master.book import ON_DISK, OUTCOME_WORDS
@@ -103,6 +108,70 @@ def test_a_signal_is_no_exit_code(code, exit_code, signal, words):
     view = task_view(ended_job("g0-0", job.stored, job.spec, rows.astype(ON_DISK), []), 0, {})
     assert (view.exit_code, view.signal) == (exit_code, signal)
     assert view.reason.endswith(f"with {words}")
+
+
+@pytest.mark.parametrize(("outcome", "exit_code"), [("cancelled", None), ("finished", 0)])
+def test_a_code_of_0_is_that_of_a_task_that_finished(outcome, exit_code):
+    _, node, job = running_task()
+    rows = node.book.now[job.places].copy()
+    rows["code"], rows["outcome"], rows["attempts"] = 0, OUTCOME_WORDS.index(outcome), 1
+    assert task_view(ended_job("g0-0", job.stored, job.spec, rows.astype(ON_DISK), []), 0, {}).exit_code == exit_code
+
+
+def explained(**changes):
+    """Return why a job waits, while another has all cores of the only machine."""
+    stages = [structs.replace(JOB.stages[0], command=("job", str(number)), **each)
+              for number, each in enumerate([{}, changes])]
+    jobs = [JobCase(2.0 + number, f"client {number}", structs.replace(JOB, stages=(stage,)),
+                    (((50.0, 0),),) * stage.tasks) for number, stage in enumerate(stages)]
+    world = world_of(jobs=jobs)
+    world.until(5.0)
+    node = world.masters[0].node
+    job = [*node.book.of_number.values()][-1]
+    return explanation_of(node, FILE, known_of(node, job), 0, {})
+
+
+def test_it_is_said_of_each_demand_on_how_many_machines_it_fails():
+    full, = explained().shortages
+    assert (full.test, full.what, full.machines, full.of) == ("resource", "cpu", 1, 1)
+    assert full.words == "1 of 1 machines of west have less than 1,000 cpu free now"
+    small, = explained(resources={"cpu": 1001}).shortages
+    assert small.words == "1 of 1 machines of west have less than 1,001 cpu even when they are empty"
+    here, = explained(constraints=(Constraint("rack", "=", "z"),), resources={"cpu": 0}).shortages
+    assert (here.test, here.words) == ("constraint", "1 of 1 machines of west do not meet its constraints")
+
+
+def test_a_gang_says_with_how_many_others_it_starts():
+    gang = explained(tasks=3, gang=True)
+    assert [each.test for each in gang.shortages] == ["resource", "gang"]
+    assert gang.shortages[1].words == "it starts together with 2 others, all at once"
+    assert gang.words == f"it waits: {gang.shortages[0].words}"
+
+
+def test_a_task_that_runs_says_so_and_one_that_fits_that_others_are_served_before():
+    world, node, job = running_task()
+    assert explanation_of(node, FILE, known_of(node, job), 0, {}).words == "it is running"
+    node.master.task["phase"][node.jobs.row[job.places]] = PHASE_WAITING
+    node.master.fleet.free[:, number_of(world)] = node.master.fleet.capacity[:, number_of(world)]
+    node.master.scalar[SCANNED] = node.master.fleet.freed_blocks[LOG]
+    assert [each.test for each in explanation_of(node, FILE, known_of(node, job), 0, {}).shortages] == ["order"]
+    node.master.scalar[SCANNED] -= 1  # a turn comes, which looks there
+    assert explanation_of(node, FILE, known_of(node, job), 0, {}).shortages == ()
+
+
+def test_an_attempt_stands_by_where_its_task_is_there_and_runs_it():
+    _, node, job = running_task()
+    book, place = node.book, job.places.start
+    attempt, machine = int(book.now[place]["attempt"]), int(book.now[place]["machine"])
+    assert book._stands_by(place, attempt, machine)
+    assert not book._stands_by(place, attempt + 1, machine)
+    assert not book._stands_by(place, attempt, machine + 1)
+    assert not book._is_former(attempt)
+    assert book._is_former(attempt - (1 << INCARNATION_BITS))
+    row = node.jobs.row[place]
+    node.master.task[-1] = node.master.task[row]  # where NOBODY's row would be
+    node.jobs.row[place] = NOBODY
+    assert not book._stands_by(place, attempt, machine)
 
 
 def test_every_code_has_words():
