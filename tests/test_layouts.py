@@ -389,3 +389,42 @@ def test_a_global_master_comes_and_another_goes_while_a_task_runs_and_ids_stay(f
         assert client.wait(job).outcome == "finished"
         client.cancel(long)
         assert client.wait(long).outcome == "cancelled"
+
+
+def test_addresses_and_timing_change_and_standbys_come_while_a_task_runs(federation):
+    """As docs/live.md has it: the file, each master again, and the worker again with the addresses in its file."""
+    file, worker = federation.folder / "federation.toml", federation.members["a1"].file
+    whole, both = file.read_text(), worker.read_text()
+    standby = re.search('^standby = "(.*):(.*)"\n', whole, re.MULTILINE)
+    local = re.search('^local_master = "(.*):(.*)"\n', whole, re.MULTILINE)
+    moved = f"{local[1]}:{int(local[2]) + 60}"
+    alone = whole.replace(standby[0], "")
+    assert alone != whole and "[timing]" in whole
+    file.write_text(alone)
+    worker.write_text(re.sub("(?m)^local_masters = .*$", f'local_masters = ["{local[1]}:{local[2]}"]', both))
+    for name in ("a", "g0", "g1", "a1"):
+        federation.start(name)
+    with federation.client() as client:
+        until(lambda: any(each.state == "ready" for each in client.machines()),
+              words=lambda: federation.said("a") + federation.said("a1"))
+        long = client.submit("metadata: {name: one}\nqueue: web\ncommand: [sleep, '1000']\n").id
+        until(lambda: client.job(long).counts.running == 1)
+
+        changed = whole.replace(local[0], f'local_master = "{moved}"\n')
+        file.write_text(changed.replace("[timing]\n", "[timing]\nretry = 0.7\n"))
+        worker.write_text(both.replace(f"{local[1]}:{local[2]}", moved))
+        for name in ("a", "g0", "g1"):
+            federation.kill(name)
+        federation.kill("a1")
+        for name in ("a", "a-standby", "g0", "g1", "a1"):
+            federation.start(name)
+        until(lambda: {master.role for master in client.masters() if master.state == "ready"} >= {"local", "standby"},
+              words=lambda: federation.said("a-standby") + str(client.masters()))
+        until(lambda: any(each.state == "ready" for each in client.machines()), words=lambda: federation.said("a1"))
+        task = until(lambda: client.job(long).counts.running == 1 and client.task(f"{long}.0"))
+        assert task.attempts == 1
+
+        federation.kill("a")  # the standby takes over, and the task goes on
+        after = client.submit("metadata: {name: two}\nqueue: web\ncommand: ['true']\n").id
+        assert client.wait(after).outcome == "finished"
+        assert (client.job(long).counts.running, client.task(f"{long}.0").attempts) == (1, 1)
