@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import asked
+from subak.errors import RunError
+from subak.experiment.fork_server import new_pool
 from subak.experiment.processes import DONE, news_of
 
 TESTS = Path(__file__).parent
@@ -120,3 +122,12 @@ def until(condition, seconds):
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
     return condition()
+
+
+def test_without_semaphores_it_is_a_line(monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", refuse)
+    with pytest.raises(RunError, match=r"^no processes can be started for runs: .*Permission denied.*/dev/shm$"):
+        new_pool(1, print)

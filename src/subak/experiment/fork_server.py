@@ -10,13 +10,16 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from types import ModuleType
 from typing import Any, NamedTuple
+
+from subak.errors import RunError
 
 PRELOADED = "subak.experiment.preloaded"
 # How the names of variables begin that are read but once, while Python, C's library and what is preloaded load.
@@ -48,6 +51,18 @@ def _of_the_server() -> dict[str, str]:
 
 def _read_once() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(READ_ONCE)}
+
+
+def new_pool(processes: int, begin: Callable[..., None], *told: object) -> ProcessPoolExecutor:
+    """Return a pool of processes, each of which begins with *told*, and what it is told of this one before it.
+
+    Raises RunError where the system has no semaphores, which are files in /dev/shm.
+    """
+    try:
+        return ProcessPoolExecutor(processes, process_context(), begin, (caller(), *told))
+    except (OSError, ImportError) as error:
+        raise RunError(f"no processes can be started for runs: {error}; Python needs semaphores for that, which are "
+                       "files in /dev/shm") from None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ A seed gives every size the same workload, which a process keeps while there is 
 """
 import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -13,7 +13,7 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError, RunError
-from subak.experiment.fork_server import Caller, caller, process_context, starting, take_over
+from subak.experiment.fork_server import Caller, new_pool, starting, take_over
 from subak.experiment.run import of_seed, simulated
 from subak.experiment.sizing.candidates import Candidate, Question, load_question
 from subak.fleet.table import Fleet
@@ -99,8 +99,8 @@ def trying(
         trials, here = Trials(question, loaded), _Here()
         yield lambda *run: here.submit(trials.run, *run)
         return
-    context, told = process_context(), (caller(), msgspec.msgpack.encode(question))
-    lanes = [ProcessPoolExecutor(1, context, _begin, told) for _ in range(min(processes, len(seeds)))]
+    told = msgspec.msgpack.encode(question)
+    lanes = [new_pool(1, _begin, told) for _ in range(min(processes, len(seeds)))]
     others = set(multiprocessing.active_children())
 
     def _submit(candidate: int, machines: int, seed: int) -> "Future[Tried]":

@@ -1,14 +1,13 @@
 """Runs of a tuning: each seed of a trial in a process that keeps its inputs, so that a policy that dies is noticed."""
 import functools
 import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 
 import msgspec
 
 from subak.errors import RunError
-from subak.experiment.fork_server import Caller, caller, process_context, starting, take_over
+from subak.experiment.fork_server import Caller, new_pool, starting, take_over
 from subak.experiment.run import energy_of, load_inputs, of_seed, simulated
 from subak.experiment.scenario import Scenario
 from subak.experiment.tuning.question import Space, Values
@@ -32,7 +31,7 @@ class Runs:
         self.space = space
         self.parts = parts
         told = [(msgspec.msgpack.encode(part), minimise) for part in parts]
-        self.pool = ProcessPoolExecutor(processes, process_context(), _begin, (caller(), told))
+        self.pool = new_pool(processes, _begin, told)
 
     def __enter__(self) -> "Runs":
         return self
