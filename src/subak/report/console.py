@@ -5,7 +5,9 @@ words between colons are what they are, not styles and emoji.
 """
 import os
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -16,8 +18,11 @@ import rich.text
 from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
 
 from subak.output.plain import STEERING, plain
+from subak.report.number_text import seconds_text
 
 PIPED_WIDTH = 10_000  # characters: no line is as long
+SAID_EACH_S = 60.0  # how far something is, where there is no terminal
+SAID_AT_ONCE = 4  # parts of it in a line
 
 
 class Text(rich.text.Text):
@@ -55,11 +60,44 @@ class TextColumn(rich.progress.TextColumn):
         return Text(self.text_format.format(task=task))
 
 
-def bars(*columns: ProgressColumn) -> rich.progress.Progress:
-    """Return progress bars: a description, then *columns*; they go when done, and are none without a terminal."""
-    console = Console(stderr=True)
-    return rich.progress.Progress(TextColumn("{task.description}"), *columns, console=console, transient=True,
-                                  disable=not console.is_terminal)
+class Progress(rich.progress.Progress):
+    """Progress bars, which go when done; without a terminal a line after each minute says how far it is."""
+
+    def __init__(self, *columns: ProgressColumn) -> None:
+        console = Console(stderr=True)
+        super().__init__(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._is_over = threading.Event()
+
+    def start(self) -> None:
+        """Show bars, or begin to count minutes."""
+        super().start()
+        if self.disable:
+            threading.Thread(target=self._say_each_minute, name="progress", daemon=True).start()
+
+    def stop(self) -> None:
+        """Take the bars away, and say nothing more."""
+        self._is_over.set()
+        super().stop()
+
+    def _say_each_minute(self) -> None:
+        began = time.monotonic()
+        while not self._is_over.wait(SAID_EACH_S):
+            self.console.print(Text(how_far(self.tasks, time.monotonic() - began)), soft_wrap=True)
+
+
+def how_far(tasks: Iterable[rich.progress.Task], seconds: float) -> str:
+    """Return a line on what is not done after so many seconds."""
+    left = [task for task in tasks if not task.finished]
+    words = [task.description + ("" if task.total is None else f" {task.completed:,.0f} of {task.total:,.0f}")
+             for task in sorted(left, key=lambda task: -task.completed)[:SAID_AT_ONCE]]
+    if len(left) > len(words):
+        words.append(f"{len(left) - len(words):,} more")
+    return f"After {seconds_text(seconds)}: {'; '.join(words) or 'all is done, and is being written'}"
+
+
+def bars(*columns: ProgressColumn) -> Progress:
+    """Return progress bars: a description, then *columns*."""
+    return Progress(TextColumn("{task.description}"), *columns)
 
 
 @contextmanager
