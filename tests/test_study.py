@@ -445,6 +445,24 @@ def test_what_is_there_is_not_run_again_and_a_run_that_failed_is(here, run, monk
     assert len(pl.read_parquet("R/runs.parquet")) == 12
 
 
+def test_all_is_done_again_where_that_is_asked_for(here, run, in_this_process):
+    assert run("experiment", "W", *LIST, "--out", "R")[0] == 0
+    whole = content(here / "R")
+    code, _, said = run("experiment", "W", *LIST, "--out", "R", "--overwrite")
+    assert code == 0
+    assert "8 runs (2 values of machines, 2 schedulers, 2 seeds); about" in said
+    assert content(here / "R") == whole
+    for number in (1, 2):
+        assert run("experiment", "W", *LIST, "--shard", f"{number}/2", "--out", f"P{number}")[0] == 0
+    assert run("merge", "P1", "P2", "--out", "M")[0] == 0
+    assert run("merge", "P1", "--out", "M")[0] == 0  # the second half is there already
+    code, _, said = run("merge", "P1", "--out", "M", "--overwrite")
+    assert code == 2
+    assert "subak: 4 of 8 runs have no result: " in said
+    assert run("merge", "P2", "M", "--out", "M", "--overwrite")[0] == 0
+    assert content(here / "M") == whole
+
+
 def test_shards_are_merged_to_the_bytes_of_the_whole(here, run, in_this_process):
     assert run("experiment", "W", *LIST, "--out", "R")[0] == 0
     for number in (1, 2, 3):

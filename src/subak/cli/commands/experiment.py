@@ -27,9 +27,9 @@ from subak.threads import usable_cores
 
 def experiment(
     study: Study, files: list[Path], out: Path | None, processes: int | None, shard: tuple[int, int], on: str | None,
-    dry_run: bool,
+    dry_run: bool, overwrite: bool,
 ) -> None:
-    """Do what is not in the folder *out* of a study, or of a shard of it; *files* are read, too."""
+    """Do what is not in the folder *out* of a study, or of a shard of it; *overwrite*: all; *files* are read, too."""
     read = [path for point in points_of(study) for path in inputs_of(point.scenario)]
     if out is not None:
         clear(out)
@@ -39,7 +39,7 @@ def experiment(
     plan, work = planned(study)
     refuse_measures(plan.measures, columns_of(list(plan.resources), plan.objectives))
     mine = shard_of(work, shard)
-    todo = mine if out is None else {digest: each for digest, each in mine.items()
+    todo = mine if out is None or overwrite else {digest: each for digest, each in mine.items()
                                      if not is_done(read_record(out, digest))}
     at_once = processes or usable_cores()
     echo(_said(plan, mine, todo, shard, at_once, on), err=True)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from subak.errors import InputError, RunError
 from subak.experiment.study.plan import PLAN, Plan, read_plan, write_plan
-from subak.experiment.study.records import is_done, packed, read_record, read_records, write_record
+from subak.experiment.study.records import drop_record, is_done, packed, read_record, read_records, write_record
 from subak.output.places import refuse_folder
 from subak.output.workplaces import clear
 from subak.report.console import Console, echo, waiting
@@ -17,8 +17,11 @@ from subak.report.terminal import words_table
 MISSING_NAMED = 3
 
 
-def merge(folders: list[Path], out: Path) -> None:
-    """Write into *out* what the folders hold of one study. Raises InputError where they are of several."""
+def merge(folders: list[Path], out: Path, overwrite: bool) -> None:
+    """Write into *out* what the folders hold of one study; what it holds itself counts, too, but for *overwrite*.
+
+    Raises InputError where the folders are of several studies.
+    """
     plan = read_plan(folders[0])
     other = next((folder for folder in folders if read_plan(folder) != plan), None)
     if other is not None:
@@ -27,12 +30,14 @@ def merge(folders: list[Path], out: Path) -> None:
     refuse_folder(out, PLAN, True, [folder for folder in folders if folder.resolve() != out.resolve()])
     write_plan(out, plan)
     for digest in plan.digests():
-        there = read_record(out, digest)
+        there = None if overwrite else read_record(out, digest)
         for folder in folders:
             found = read_record(folder, digest)
             if found is not None and not is_done(there) and (is_done(found) or there is None):
                 write_record(out, digest, packed(found))
                 there = found
+        if there is None:
+            drop_record(out, digest)
     finish(out, plan)
 
 

@@ -47,6 +47,9 @@ def experiment(
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="The folder of the study. What is there already of it is not run again.",
         show_default=False, rich_help_panel=OUTPUT)] = None,
+    overwrite: Annotated[bool, typer.Option(
+        "--overwrite", help="Do every run again, also what the folder of --out holds already.",
+        rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Run a study: settings as lists, every combination of them once, in a table and on a page.
 
@@ -73,4 +76,4 @@ def experiment(
     with loading():
         from subak.cli.commands.experiment import experiment as run_study  # noqa: PLC0415  (loads the simulator)
 
-    run_study(study, [Path(given.workload), *given.files], out, processes, part, on, dry_run)
+    run_study(study, [Path(given.workload), *given.files], out, processes, part, on, dry_run, overwrite)

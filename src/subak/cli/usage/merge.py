@@ -14,6 +14,9 @@ def merge(
     out: Annotated[Path, typer.Option(
         metavar="FOLDER", help="The folder of the study; it may hold a part of it already.", show_default=False,
         rich_help_panel=OUTPUT)],
+    overwrite: Annotated[bool, typer.Option(
+        "--overwrite", help="Let nothing count that the folder of --out holds already.",
+        rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Join the shards of a study into one folder, with its table and its page.
 
@@ -25,4 +28,4 @@ def merge(
     with loading():
         from subak.cli.commands.merge import merge as merge_shards  # noqa: PLC0415  (loads tables and charts)
 
-    merge_shards(folders, out)
+    merge_shards(folders, out, overwrite)

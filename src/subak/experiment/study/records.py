@@ -40,6 +40,11 @@ def read_record(folder: Path, digest: str) -> Record | None:
         return None
 
 
+def drop_record(folder: Path, digest: str) -> None:
+    """Have no record of a run, where there is one."""
+    _path(folder, digest).unlink(missing_ok=True)
+
+
 def read_records(folder: Path, digests: Iterable[str]) -> dict[str, Record]:
     """Return what is known of runs, by their digests."""
     found = {digest: read_record(folder, digest) for digest in digests}
