@@ -20,6 +20,7 @@ from subak.measures.runs import (
     Summary,
     Waiting,
 )
+from subak.placement.schedulers import foreknown
 from subak.report.comparison import _met, _objective, compare, messages_a_task, refused_share, verdict
 from subak.report.notes import notes
 from subak.report.number_text import NOTHING
@@ -145,6 +146,18 @@ def test_the_verdict_is_among_those_that_know_the_same():
     alone = verdict([run("blind", 9, "nothing"), run("lucky", 8, "nothing")])
     assert alone.startswith("lucky has the lowest mean wait time")
     assert "Told in advance: told knows run times." in notes([run("blind", 9, "nothing"), run("told", 1, "run times")])
+
+
+def test_what_users_estimate_is_no_knowledge_of_the_future():
+    def run(name, wait, knows):
+        return Run(Path(name), Summary(scheduler=name, label=name, wait_time=spread(wait), knows=knows))
+
+    plain, easy = run("backfill", 9, "nothing"), run("easy", 8, "run times, as users estimate them")
+    assert verdict([plain, easy]).startswith("easy has the lowest mean wait time, 8 s; next is backfill with 9 s.")
+    assert verdict([plain, easy, run("told", 1, "run times")]).startswith(
+        "Of those that know nothing of run times but what users estimate: easy has the lowest mean wait time, 8 s")
+    assert [foreknown(known) for known in ("", "nothing", "run times", "class means, as users estimate them")] == [
+        "nothing", "nothing", "run times", "nothing"]
 
 
 def test_the_scheduler_of_the_log_is_shown_and_neither_wins_nor_is_recommended():

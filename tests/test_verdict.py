@@ -105,6 +105,28 @@ def test_who_is_told_more_is_not_the_one_to_recommend(tmp_path):
     assert "Knowing run times" in found.sentence
 
 
+def test_who_goes_by_what_users_estimate_may_be_recommended(tmp_path):
+    for label, waits, knows in (("backfill", FIFO, "nothing"), ("told", [0.0] * 10, "run times"),
+                                ("easy", SHORT_FIRST, "run times, as users estimate them")):
+        write_waits(tmp_path, label, waits, knows=knows)
+    found, facts = facts_of(load_runs(tmp_path))
+    assert found.headline == "easy"
+    assert "told" not in facts["By how much"]
+
+
+def test_no_reason_is_given_where_none_was_found(tmp_path, runs):
+    """Both had started the same tasks by the last arrival, or such as are about as long."""
+    assert "last arrival" not in facts_of(runs)[1]["Why"]
+    window = {"begin": 0.0, "end": 200.0}
+    for label, waits in (("late", FIFO[:5] + [300.0] * 5), ("soon", [0.0] * 6 + [250.0] * 4)):
+        write_waits(tmp_path / "of", label, waits, window=window)
+    assert facts_of(load_runs(tmp_path / "of"))[1]["Why"].endswith(
+        "By the last arrival it had started 6 tasks, of 10 s in the mean; late 5, of 10 s.")
+    write_waits(tmp_path / "by", "long", [0.0] * 8 + [300.0, 0.0], window=window)
+    write_waits(tmp_path / "by", "short", [150.0] * 9 + [300.0], window=window)
+    assert facts_of(load_runs(tmp_path / "by"))[1]["Why"].endswith(": it takes longer tasks first.")
+
+
 def test_a_lone_run_has_a_sentence_and_no_recommendation(tmp_path):
     write_waits(tmp_path, "fifo", FIFO)
     found, facts = facts_of(load_runs(tmp_path))

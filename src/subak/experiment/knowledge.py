@@ -5,7 +5,7 @@ Only schedulers that know the same can be compared as equals: who knows more has
 import math
 
 from subak.federation.settings import Federation
-from subak.placement.schedulers import CLASS_MEANS, JOB_MEANS, NOTHING, RUN_TIMES, UNKNOWN, Scheduler
+from subak.placement.schedulers import BY_USERS, CLASS_MEANS, JOB_MEANS, NOTHING, RUN_TIMES, UNKNOWN, Scheduler
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.estimate_words import CLASS, FACTOR, NONE, USER, parse_estimates
 from subak.workload.table import Workload
@@ -24,7 +24,7 @@ def knowledge(scheduler: Scheduler, settings: Federation | None, estimates: str,
         return UNKNOWN if known == UNKNOWN else NOTHING
     if kind == CLASS and known in (RUN_TIMES, JOB_MEANS):
         return CLASS_MEANS
-    how = {USER: ", as users estimate them", FACTOR: f", within a factor of {factor:g}"}
+    how = {USER: BY_USERS, FACTOR: f", within a factor of {factor:g}"}
     return known + how.get(kind, "")
 
 

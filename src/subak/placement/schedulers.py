@@ -43,6 +43,14 @@ KNOWLEDGE = {
     RUN_TIMES: "the run time of each task",
 }
 
+BY_USERS = ", as users estimate them"  # how well
+
+
+def foreknown(knows: str) -> str:
+    """Return what of *knows* no real scheduler is told: of users' estimates nothing, as they come with each job."""
+    return NOTHING if not knows or knows.endswith(BY_USERS) else knows
+
+
 ORDERS = {
     "fifo": "first in, first out",
     "shortest-first": "least estimated run time first",

@@ -11,6 +11,7 @@ from subak.measures.intervals import NOT_COMPARED, Difference, difference, holm,
 from subak.measures.job_sums import LENGTHS
 from subak.measures.objective import IN_SECONDS, MACHINE_STATISTICS, OF_MACHINES, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
+from subak.placement.schedulers import BY_USERS, foreknown
 from subak.placement.schedulers import NOTHING as NOTHING_KNOWN
 from subak.report.number_text import (
     NOTHING,
@@ -225,17 +226,20 @@ def not_started(summary: Summary) -> int:
 def verdict(runs: list[Run]) -> str:
     """Say which scheduler has the lowest mean and 99th percentile wait time, and what to beware.
 
-    Among those that know the same of run times: who is told more in advance has less to find out.
+    Among those that know the same of run times: who is told more in advance has less to find out. What users estimate
+    each scheduler may be told, so that is no knowledge of the future.
     """
     of_knowledge: dict[str, list[Run]] = {}
     for run in runs:
         if run.summary.scheduler == RECORDED and len(groups(runs)) > 1:
             continue
-        of_knowledge.setdefault(run.summary.knows or NOTHING_KNOWN, []).append(run)
+        of_knowledge.setdefault(foreknown(run.summary.knows), []).append(run)
     if len(of_knowledge) == 1:
         return _verdict(*of_knowledge.values()) + _caution(runs)
     ranked = sorted(of_knowledge.items(), key=lambda pair: pair[0] != NOTHING_KNOWN)
-    return " ".join(f"Of those that know {knows} of run times: {_verdict(group)}" if knows == NOTHING_KNOWN
+    users = any(run.summary.knows.endswith(BY_USERS) for run in runs)
+    nothing = f"{NOTHING_KNOWN} of run times" + (" but what users estimate" if users else "")
+    return " ".join(f"Of those that know {nothing}: {_verdict(group)}" if knows == NOTHING_KNOWN
                     else f"Knowing {knows}: {_verdict(group)}" for knows, group in ranked) + _caution(runs)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from subak.measures.runs import Run, groups
 from subak.measures.side_by_side import of_one_fleet
-from subak.placement.schedulers import KNOWLEDGE, UNKNOWN
+from subak.placement.schedulers import KNOWLEDGE, UNKNOWN, foreknown
 from subak.report.comparison import RECORDED, verdict
 from subak.report.notes import knows_of
 from subak.report.number_text import count_text, difference_text, seconds_text, share_text
@@ -65,10 +65,11 @@ def _equals(
 ) -> tuple[list[Run], Sequence[Compared], int]:
     """Return the runs of schedulers that know the least of run times, compared; all if there are no two of them.
 
-    Who is told more in advance, or is the scheduler of a log, is not one of them.
+    Who is told more in advance, or is the scheduler of a log, is not one of them; users' estimates are told to all.
     """
     ranks = [word for word in KNOWLEDGE if word != UNKNOWN]
-    known = {name: next((rank for rank, word in enumerate(ranks) if knows_of(group).startswith(word)), len(ranks))
+    known = {name: next((rank for rank, word in enumerate(ranks) if foreknown(knows_of(group)).startswith(word)),
+                        len(ranks))
              for name, group in groups(runs).items() if group[0].summary.scheduler != RECORDED}
     equals = [name for name, rank in known.items() if rank == min(known.values())]
     if len(equals) == len(groups(runs)) or len(equals) < 2:
@@ -186,14 +187,13 @@ def _reasons(runs: list[Run], pair: Pair) -> Iterator[str]:
     if here.at_once is not None and there.at_once is not None:
         yield f"It starts {share_text(here.at_once)} of its tasks at once, {other} {share_text(there.at_once)}."
     if here.run_time_mean is not None and there.run_time_mean is not None:
-        yield (f"By the last arrival it had started {count_text(here.started)} tasks, of "
-               f"{seconds_text(here.run_time_mean)} in the mean; {other} {count_text(there.started)}, of "
-               f"{seconds_text(there.run_time_mean)}: {_shape(here.run_time_mean / (there.run_time_mean or 1))}.")
+        mine, others = ((count_text(each.started), seconds_text(each.run_time_mean)) for each in (here, there))
+        if mine != others:  # else both have started the same by then, which says nothing of why one waits less
+            yield (f"By the last arrival it had started {mine[0]} tasks, of {mine[1]} in the mean; {other} "
+                   f"{others[0]}, of {others[1]}{_shape(here.run_time_mean / (there.run_time_mean or 1))}.")
 
 
 def _shape(ratio: float) -> str:
     if ratio < 0.9:
-        return "it takes shorter tasks first"
-    return "it takes longer tasks first" if ratio > 1.1 else "the difference is in where, not in which"
-
-
+        return ": it takes shorter tasks first"
+    return ": it takes longer tasks first" if ratio > 1.1 else ""
