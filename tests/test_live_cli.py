@@ -202,7 +202,7 @@ def test_answers_as_json_and_yaml(serving, run, write):
     described = msgspec.json.decode(run("describe", "g0-0", "-o", "json")[1], type=JobView)
     assert described == serving.services["g0"].jobs_by_id["g0-0"].view()
     assert yaml.safe_load(run("queues", "-o", "yaml")[1])["items"][0]["path"] == ""
-    assert json.loads(run("machines", "-o", "json")[1])[0]["capacity"] == {"cpu": 4000, "memory": 8192}
+    assert json.loads(run("machines", "-o", "json")[1])[0]["capacity"] == {"cpu": 4000, "memory": 8192, "tasks": 12}
 
 
 def test_a_master_that_is_silent_is_named(serving, run, write):
@@ -309,7 +309,8 @@ def test_cancel_and_preempt(serving, run, write):
 def test_machines_are_cordoned_and_drained(serving, run, write):
     run("submit", write(job("[sleep]")))
     assert run("cordon", "m0", "m1")[1] == "m0 cordoned; 1 tasks run there\nm1 cordoned; 0 tasks run there\n"
-    assert re.search(r"m0 +west +ready +1 +cpu 1/4, memory \S+ +cordoned", run("machines", "--cluster", "west")[1])
+    said = run("machines", "--cluster", "west")[1]
+    assert re.search(r"m0 +west +ready +1 +cpu 1/4, memory \S+, tasks \S+ +cordoned", said)
     assert run("drain", "m0")[1] == "m0 is drained; 0 tasks run there\n"
     assert serving.services["g0"].jobs_by_id["g0-0"].tasks[0].machine == "m2"
     assert run("uncordon", "m0")[1] == "m0 may be used again; 0 tasks run there\n"
