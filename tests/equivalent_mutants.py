@@ -323,4 +323,10 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("numbers",
      "return self.admitted.numbers[0] if len(self.admitted.numbers) == 1 else np.concatenate(self.admitted.numbers)",
      "1  ->  2"): "one array, concatenated, is the same",
+    ("_with_fates",
+     "nothing = (pl.col(\"cpu_milli\") < 0.5) & (pl.col(\"memory_mib\") < 0.5) & (pl.col(\"gpu\") < MILLI / 2)",
+     "2  ->  3"): "amounts of GPUs are whole thousandths",
+    ("read_machines", "return machines_of(pl.concat(tables), given, events[0].parent, choice, provenance)",
+     "0  ->  -1"): "all files of a table are in one folder",
+    ("with_nodes", "several = parts.list.len() > 1", "1  ->  0"): "of one part none is the last but one",
 }

@@ -3,6 +3,7 @@ import errno
 import os
 import resource
 import time
+from pathlib import Path
 from unittest import mock
 
 import hypothesis.strategies as st
@@ -224,7 +225,7 @@ def test_what_is_not_on_disk_does_not_begin(warden, monkeypatch):
     monkeypatch.undo()
     warden._release(9.0)
     assert warden.running.runs == {}  # it was ended while it waited for the disk
-    assert [known.ending.reason for known in warden.ledger.known()] == [HALTED]
+    assert [(known.ending.reason, known.ending.code) for known in warden.ledger.known()] == [(HALTED, 0)]
 
 
 # control groups
@@ -336,6 +337,11 @@ def group_folder(machine):
 
 
 # output
+
+
+def test_what_cannot_be_given_back_to_the_disk_is_said():
+    with pytest.raises(OSError, match="/dev/null"):
+        output.punch(Path("/dev/null"), 0, 4096)
 
 
 def test_old_output_goes_when_there_is_too_much(tmp_path):

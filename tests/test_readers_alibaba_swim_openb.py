@@ -119,6 +119,8 @@ def test_a_task_without_an_end_keeps_what_was_seen(tmp_path):
         (300.0, "FINISH"), (250.0, "CENSORED"), (240.0, "CENSORED"), (0.0, "FINISH")]
     assert conversion.remarks["tasks still running at the trace's end"] == 2
     assert conversion.remarks["tasks with run time 0"] == 1
+    last = alibaba(tmp_path / "last", [task(end=400), task("M2", start=400, end="", status="Running")])
+    assert rows(last, "run_time") == [(300.0,), (0.0,)]
 
 
 def test_a_slice_takes_whole_jobs(tmp_path):
@@ -197,6 +199,7 @@ def test_the_fleet_is_the_published_one(tmp_path):
     (task(end="nan"), "line 2: end must be a finite number, 0 or more, not nan"),
     (task(cpu="x"), "line 2: cpu must be a number, not x"),
     (task(cpu="nan"), "line 2: cpu must be a number, at most"),
+    (task(cpu=2.2e8), "line 2: cpu must be a number, at most 2.14748e\\+07, not"),
     (task(memory=1e9), "line 2: memory must be a number, at most 214748"),
     (task(count=1.5), "line 2: count must be a whole number, not 1.5"),
 ])
@@ -446,6 +449,11 @@ def test_every_pod_is_kept_or_dropped_for_a_reason(tmp_path):
     assert conversion.remarks["pods with run time 0"] == 1
     assert conversion.remarks[
         "pods whose num_gpu and gpu_milli disagree on whether they need GPUs (they get none)"] == 1
+
+
+def test_a_thousandth_of_a_gpu_is_something(tmp_path):
+    conversion = openb(tmp_path, pod("a", cpu=0, memory=0, milli=1), pod("b", cpu=0, memory=0, milli=2))
+    assert conversion.accounts[0].used == {"kept": 2}
 
 
 def test_pods_without_nodes(tmp_path):

@@ -365,6 +365,18 @@ def test_a_damaged_file_is_named(tmp_path, content, message):
         read(source)
 
 
+@pytest.mark.parametrize(("tables", "message"), [
+    ({"machine_events": []}, "machine_events: has no rows"),
+    ({"machine_events": ["-1,5,0,p,0.5,0.5"]}, "machine_events/.*, line 1: time must not be negative, not -1"),
+    ({"machine_events": ["0,5,0,p,0.5,0.5"], "machine_attributes": ["-1,5,kernel,3,0"]},
+     "machine_attributes/.*, line 1: time must not be negative, not -1"),
+    ({"machine_events": ["0,5,0,p,0.5,0.5"], "machine_attributes": ["0,,kernel,3,0"]}, "machine must be given"),
+])
+def test_bad_tables_of_machines_are_named(tmp_path, tables, message):
+    with pytest.raises(InputError, match=message):
+        read(folder(tmp_path, EVICTED, **tables))
+
+
 def test_a_folder_without_task_events_is_named(tmp_path):
     with pytest.raises(InputError, match="needs a folder task_events"):
         read(tmp_path)

@@ -52,6 +52,13 @@ def tasks(conversion, *names: str) -> list[tuple]:
     return table.select("job", "arrival", "run_time", *names).rows()
 
 
+def test_a_folder_without_events_is_named(tmp_path):
+    with pytest.raises(InputError, match="absent: no such folder"):
+        read("google2019", tmp_path / "absent")
+    with pytest.raises(InputError, match=r"needs files instance_events\*, or a folder of that name"):
+        read("google2019", tmp_path)
+
+
 def test_the_numbers_of_events_are_those_of_the_published_format():
     assert dict(zip(EVENT_TYPES, range(11), strict=True)) == {
         "SUBMIT": SUBMIT,

@@ -190,6 +190,8 @@ def test_attempts_before_their_job_are_remarked(tmp_path):
     conversion = rumen(tmp_path, job([task(attempt(2, 9)), task(attempt(4, 6))], submit=3.0))
     assert conversion.remarks["attempts that start before their job was submitted (clocks differ)"] == 1
     assert [row[4] for row in tasks_of(conversion)] == [7.0, 2.0]
+    instant = rumen(tmp_path, job([task(attempt(0, 9))], submit=3.0))
+    assert instant.remarks["attempts that start before their job was submitted (clocks differ)"] == 1
 
 
 def test_jobs_that_depend_on_jobs_are_remarked(tmp_path):

@@ -202,12 +202,19 @@ def test_times_may_be_local_and_columns_few(tmp_path):
         (job(asked="cpu=many"), "line 2: TRES must be as"),
         (job(asked="cpu=1,gres/gpu:a100:2"), "line 2: TRES must be as"),
         (job(number="x"), "line 2: JobID must begin with a number"),
+        (job(number=""), "line 2: JobID must begin with a number"),
         ("1|2", "line 2: needs 14 columns, has 2"),
     ],
 )
 def test_a_mistake_is_named(tmp_path, line, message):
     with pytest.raises(InputError, match=message):
         read(tmp_path, line)
+
+
+def test_a_job_that_names_no_nodes_and_no_tasks_is_one_task(tmp_path):
+    conversion = read(tmp_path, job(nodes="", asked="cpu=8,mem=16G", got=""))
+    assert conversion.workload.requests.tolist() == [[8000], [16384]]
+    assert len(conversion.workload.tasks) == 1
 
 
 def test_what_is_not_modelled_is_remarked(tmp_path):
@@ -249,3 +256,8 @@ def test_the_published_rows_of_helios(tmp_path):
     assert conversion.workload.requests.tolist() == [[1000, 4000, 1000, 8000], [1000, 16000, 1000, 16000]]
     assert conversion.workload.jobs["queue"].to_list() == ["vcJkd/uXBbc", "vchbv/uVMrF", "vcpDC/uzqls", "vc/u"]
     assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 2, "job seen before": 1}
+
+
+def test_a_state_that_slurm_has_not_is_named_in_helios(tmp_path):
+    with pytest.raises(InputError, match="line 2: state must be one of Slurm's job states, not DONE"):
+        read(tmp_path, PUBLISHED[0].replace("COMPLETED", "DONE"), name="helios", head=HELIOS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from subak.errors import InputError
 from subak.workload.readers import READERS
 from subak.workload.readers.files import stream
-from subak.workload.readers.files.delimited import Dialect, column_names, text_rows
+from subak.workload.readers.files.delimited import Dialect, column_names, listed, text_rows
 from subak.workload.readers.files.stream import ignore_progress
 from subak.workload.readers.files.times import clock_seconds, instant_text, stamp_seconds
 from subak.workload.readers.options import Options
@@ -90,6 +90,8 @@ def test_instants_beyond_the_calendar_are_numbers():
 @pytest.mark.parametrize(
     ("unit", "field", "seconds"),
     [
+        ("", "100000000", 1e8),
+        ("", "100000000000", 1e8),
         ("", "1600000000", 1.6e9),
         ("", "1600000000000", 1.6e9),
         ("", "1600000000000000", 1.6e9),
@@ -231,6 +233,22 @@ def test_parquet_and_packed_text_are_the_same_table(tmp_path):
         other = tmp_path / "b.csv"
         frame.write_csv(other, separator=sign, datetime_format="%Y-%m-%d %H:%M:%S")
         assert read(other, *MAP).workload.tasks.equals(expected.workload.tasks)
+
+
+def test_durations_of_parquet_are_seconds_and_bytes_are_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    frame = pl.DataFrame({"at": [0.0], "run": pl.Series([1_500_000], dtype=pl.Duration("us"))})
+    frame.write_parquet(path)
+    assert rows(read(path, "arrival=at,run_time=run")) == [(0.0, 1.5)]
+    frame.with_columns(run=pl.lit(b"1.5")).write_parquet(path)
+    with pytest.raises(InputError, match="the column run holds Binary; it must hold numbers, text or times"):
+        read(path, "arrival=at,run_time=run")
+
+
+@pytest.mark.parametrize(("names", "text"), [
+    (("a", "", "b"), "a, b"), (("x" * 118, "y"), "x" * 117 + "..."), (("x" * 117, "y"), "x" * 117 + ", y")])
+def test_names_are_listed_as_far_as_a_line_goes(names, text):
+    assert listed(names) == text
 
 
 def test_a_slice_a_constant_and_a_slot(tmp_path):

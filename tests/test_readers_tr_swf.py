@@ -47,6 +47,7 @@ def test_a_tr_slice(tmp_path):
 @pytest.mark.parametrize(("line", "message"), [
     ("1 2 1.5 1.0", "needs a duration for each of its 2 tasks, has 1"),
     ("1 1 1.5 1.0 2.0", "needs a duration for each of its 1 tasks, has 2"),
+    ("1", "needs an arrival, .* 4 fields or more, not 1"),
     ("1 1 1.0", "needs an arrival, .* 4 fields or more, not 3"),
     ("-1 1 1 1", "arrival must be .* not -1"),
     ("nan 1 1 1", "arrival must be .* not nan"),
@@ -124,7 +125,7 @@ def test_unknown_queues_users_and_outcomes(tmp_path):
 
 
 def test_what_is_unknown_is_dropped_and_counted(tmp_path):
-    lines = [job(1), job(2, run=-1), job(3, allocated=-1, requested=0), job(4, submit=-1), job(5, status=2), job(1),
+    lines = [job(1), job(2, run=-1), job(3, allocated=0, requested=-1), job(4, submit=-1), job(5, status=2), job(1),
              job(6, submit=9e5)]
     conversion = read_swf(write(tmp_path, "a.swf", *HEADER, *lines), arrival_end=1e5)
     assert conversion.accounts[0].used == {"kept": 1}

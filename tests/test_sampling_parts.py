@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from subak.federation.batches.membership import Membership
 from subak.federation.batches.reservations import append, build_reservations, new_row, rejoin, skip_tasks, unlink
 from subak.federation.messages import NOBODY
-from subak.federation.sampling.central_scheduler import SENT, Central, list_candidates, sink, waiting_time
+from subak.federation.sampling.central_scheduler import (
+    OVER,
+    SENT,
+    Central,
+    list_candidates,
+    on_long_begun,
+    sink,
+    take_off,
+    waiting_time,
+)
 from subak.federation.sampling.eagle import Sharing, has_room, shortest
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -66,6 +75,53 @@ def test_as_many_workers_as_there_are_tasks_suffice(case, tasks, estimate, now):
         central.long_tasks[found[-1]] += 1
         sink(central, 0, size, True)
     assert found == expected
+
+
+def busy(work):
+    """Return a central scheduler that has sent each worker a long task of so many seconds, of which none has begun."""
+    nothing = np.zeros(len(work))
+    return Central(3, np.ones(len(work), np.int32), np.array(work, np.float64), nothing.copy(), nothing.copy(),
+                   nothing.copy(), np.ones(2), np.full(2, SENT), np.zeros(2, np.int32), nothing.copy(),
+                   np.zeros(len(work), np.int32))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_those_that_wait_least_of_many_are_candidates(seed):
+    work = np.random.default_rng(seed).permutation(40) + 1.0
+    central = busy(work)
+    size = list_candidates(central, membership(np.ones(40, np.bool_), 0), 0, 0.0, 6)
+    assert sorted(work[central.worker[:size]]) == [1, 2, 3, 4, 5, 6]
+    assert work[central.worker[0]] == 1
+
+
+def test_the_account_of_a_worker_is_of_its_long_tasks_as_they_come_begin_and_end():
+    """Two tasks of 10 s, each of half of the worker: one begins at 2 s, the other at 6 s; then the first ends."""
+    central = busy([10.0])
+    central.long_tasks[0], central.share[:] = 2, 0.5
+    batches = SimpleNamespace(estimate=np.array([10.0]))
+    begun = {"task": 0, "sender": 0, "batch": 0}
+    assert waiting_time(central, 0, 0.0) == waiting_time(central, 0, 99.0) == 10.0
+    on_long_begun(central, batches, begun, 2.0)
+    assert [waiting_time(central, 0, now) for now in (0.0, 2.0, 4.0, 12.0, 99.0)] == [10.0, 10.0, 9.0, 5.0, 5.0]
+    on_long_begun(central, batches, begun, 3.0)  # said again: nothing new
+    on_long_begun(central, batches, begun | {"task": 1, "sender": 5}, 3.0)  # it was not sent there
+    on_long_begun(central, batches, begun | {"task": 1}, 6.0)
+    assert [waiting_time(central, 0, now) for now in (6.0, 8.0, 99.0)] == [8.0, 6.0, 0.0]
+    take_off(central, batches, 0, 0)
+    assert [waiting_time(central, 0, now) for now in (6.0, 8.0, 99.0)] == [5.0, 4.0, 0.0]
+    assert central.begun[0] == OVER
+    take_off(central, batches, 1, 0)
+    assert (central.work[0], central.running[0], central.running_work[0], central.running_since[0]) == (0, 0, 0, 0)
+
+
+def test_a_task_that_came_back_before_it_began_was_not_running():
+    central = busy([20.0])
+    central.long_tasks[0] = 2
+    batches = SimpleNamespace(estimate=np.array([10.0]))
+    on_long_begun(central, batches, {"task": 0, "sender": 0, "batch": 0}, 0.0)
+    take_off(central, batches, 1, 0)
+    assert (central.work[0], central.running[0], central.running_work[0], central.long_tasks[0]) == (10, 1, 10, 1)
+    assert waiting_time(central, 0, 4.0) == 6.0
 
 
 # -- what waits behind tasks -------------------------------------------------------------------------------------------
