@@ -47,6 +47,7 @@ from subak.placement.claims import (
     TASK_UNPLACEABLE,
     TASK_WAITING,
     VIOLATED_RULE,
+    VIOLATING_ROLE,
     claim,
 )
 from subak.simulator.engine.attempts import (
@@ -379,7 +380,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
             transmit(net, sim.clock[NOW], sender_role, message)
     out.size[POSTED] = 0
     if out.size[OVERRUN] > 0:
-        sim.claims.violation[VIOLATED_RULE] = OUTBOX_FULL
+        sim.claims.violation[VIOLATED_RULE], sim.claims.violation[VIOLATING_ROLE] = OUTBOX_FULL, sender_role
     return int(sim.claims.violation[VIOLATED_RULE]) != KEPT
 
 

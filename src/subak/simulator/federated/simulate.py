@@ -12,7 +12,14 @@ from subak.federation.messages import MESSAGE, ROLES, Outbox, build_outbox, part
 from subak.federation.settings import LAWS, Federation
 from subak.fleet.table import Fleet
 from subak.kernels.arrays import in_one_block
-from subak.placement.claims import RULES, VIOLATED_RULE, VIOLATING_MACHINE, VIOLATING_TASK
+from subak.placement.claims import (
+    OUTBOX_FULL,
+    RULES,
+    VIOLATED_RULE,
+    VIOLATING_MACHINE,
+    VIOLATING_ROLE,
+    VIOLATING_TASK,
+)
 from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
@@ -343,8 +350,10 @@ def _told_of(
 
 
 def broken_rule(simulation: Simulation) -> RunError:
-    """Word the rule that a worker broke."""
-    violation = simulation.claims.violation
-    return RunError(f"a worker {RULES[int(violation[VIOLATED_RULE])]}: machine {int(violation[VIOLATING_MACHINE])}, "
-                    f"task {int(violation[VIOLATING_TASK])}, at {simulation.clock[0]:g} s; this is a defect of subak, "
+    """Word the rule that a role broke: a worker that answers what cannot be, or one whose outbox is full."""
+    violation = [int(each) for each in simulation.claims.violation]
+    rule = RULES[violation[VIOLATED_RULE]]
+    said = (f"a {ROLES[violation[VIOLATING_ROLE]]} {rule}" if violation[VIOLATED_RULE] == OUTBOX_FULL else
+            f"a worker {rule}: machine {violation[VIOLATING_MACHINE]}, task {violation[VIOLATING_TASK]}")
+    return RunError(f"{said}, at {simulation.clock[0]:g} s; this is a defect of subak, "
                     "please report it with the scenario")
