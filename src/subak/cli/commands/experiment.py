@@ -39,8 +39,8 @@ def experiment(
     plan, work = planned(study)
     refuse_measures(plan.measures, columns_of(list(plan.resources), plan.objectives))
     mine = shard_of(work, shard)
-    todo = mine if out is None or overwrite else {digest: each for digest, each in mine.items()
-                                     if not is_done(read_record(out, digest))}
+    todo = mine if out is None or overwrite else {
+        digest: each for digest, each in mine.items() if not is_done(read_record(out, digest))}
     at_once = processes or usable_cores()
     echo(_said(plan, mine, todo, shard, at_once, on), err=True)
     if dry_run or out is None:
