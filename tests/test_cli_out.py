@@ -232,16 +232,17 @@ def test_a_fit_of_a_million_hears_ctrl_c(million, tmp_path, seconds):
         pytest.skip("this machine is done before")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    written = {path.name for path in tmp_path.iterdir()}
-    if out:  # all was said and done, and Python itself was ending
-        assert (written, out) == ({"F.toml", "F.html"}, "Wrote F.toml\nWrote F.html\n")
-        pytest.skip("this machine was done before")
-    assert (process.returncode, out) == (130, ""), err
-    if written:
-        assert written == {"F.toml"}
+    written = [name for name in ("F.toml", "F.html") if (tmp_path / name).exists()]
+    assert {path.name for path in tmp_path.iterdir()} == set(written)
+    if "F.toml" in written:
         assert read_parameters(tmp_path / "F.toml").type == pytest.approx(0.7, abs=0.01)
-    assert err == ("Wrote F.toml\nsubak: interrupted; F.toml was written\n" if written else
-                   "subak: interrupted; nothing was written\n")
+    said = [f"Wrote {name}\n" for name in written]
+    if (process.returncode, err) == (0, "".join(said)):
+        pytest.skip("this machine was done before")  # Python itself was ending
+    assert process.returncode == 130, err
+    assert err.endswith(f"subak: interrupted; {(written or ['nothing'])[-1]} was written\n")
+    assert err.splitlines(keepends=True)[:-1] in (said, said[:-1])  # it may come before that line is said
+    assert "F.html" in written or not out
 
 
 def test_ctrl_c_is_heard_while_the_script_of_a_page_is_made(monkeypatch):
