@@ -160,8 +160,8 @@ def test_a_run_is_the_one_of_the_command_line(run, tmp_path):
 
 def test_a_comparison_has_each_scheduler_with_each_seed(tmp_path):
     work = loaded()
-    held = subak.compare(work, ["first-fit", "best-fit+backfill"], seeds=[1, 2], resample="sessions", threads=2)
-    kept = subak.compare(work, ["first-fit", "best-fit+backfill"], seeds=[1, 2], resample="sessions",
+    held = subak.compare(work, ["first-fit", "best-fit+backfill"], seeds=[1, 2], resample="days", threads=2)
+    kept = subak.compare(work, ["first-fit", "best-fit+backfill"], seeds=[1, 2], resample="days",
                          out=tmp_path / "R")
     labels = ["first-fit-s1", "first-fit-s2", "best-fit+backfill-s1", "best-fit+backfill-s2"]
     for each in (held, kept, subak.Comparison.read(tmp_path / "R")):

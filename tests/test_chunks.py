@@ -515,7 +515,7 @@ def test_a_tally_ranks_reasons_and_measures_the_makespan_from_the_first_arrival(
     ({"schedulers": ["recorded"]}, "what a log says"), ({"request_error": 0.1}, "request_error must be 0"),
     ({"usage_swing": 0.1}, "usage_swing must be 0"), ({"interference": 2.0}, "interference must be 0"),
     ({"slow_start": 0.5}, "slow_start must be 1"), ({"estimates": "class"}, "estimates must be exact or user"),
-    ({"resample": "sessions"}, "resample must be none"), ({"energy": "google2011"}, "energy is not counted"),
+    ({"resample": "days"}, "resample must be none"), ({"energy": "google2011"}, "energy is not counted"),
     ({"objectives": ["wait.mean < 1s for queue=all"]}, "must be of all tasks"),
     ({"measure_from": 5.2, "measure_until": 5.5}, "no task arrives from 5.2 to 5.5 s"),
 ])

@@ -1,8 +1,12 @@
 """Differences over seeds: by hand, and how often a 95 % interval holds the truth; who is marked as best."""
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
+from scipy.stats import t as student
 
 from fake_runs import write_run
 from subak.measures.intervals import (
@@ -14,13 +18,15 @@ from subak.measures.intervals import (
     PAIRS_MIN,
     SEEDS_MIN,
     Difference,
+    Redrawn,
+    TraceDays,
     difference,
     holm,
     mean_interval,
     paired,
     relative,
 )
-from subak.measures.runs import Run, Spread, Summary, WindowFacts, load_runs
+from subak.measures.runs import RedrawnFacts, Run, Spread, Summary, WindowFacts, load_runs
 from subak.report.comparison import compare
 from subak.report.notes import difference_notes, notes
 
@@ -29,7 +35,7 @@ def runs_of(**waits):
     """Runs with the mean wait of each seed from 1 on."""
     return [Run(Path(f"{name}-s{seed}"), Summary(
         scheduler=name, label=f"{name}-s{seed}", seed=seed, wait_time=Spread(wait, wait, wait, wait, wait, wait),
-        status={"FINISHED": 1}, options={"resample": "sessions"}))
+        status={"FINISHED": 1}, options={"resample": "model"}))
         for name, of in waits.items() for seed, wait in enumerate(of, start=1)]
 
 
@@ -207,7 +213,7 @@ def test_what_is_said_below_a_table():
     one, few, many = (" ".join(notes(runs_of(a=[1] * count, b=[2] * count))) for count in (1, 2, 6))
     assert "best of these single runs" in one
     assert "No value is marked as best: 95 % intervals take 3 seeds, there are 2" in few
-    assert "Means over 2 seeds, sessions of users drawn anew for each." in few
+    assert "Means over 2 seeds, the workload drawn anew from its model for each." in few
     assert "p at most 0.05, over all schedulers of the row (Holm)" in many
     once = " ".join(notes(runs_of(a=[1, 2]) + runs_of(b=[2])))
     assert "A seed changes nothing for b: run once." in once
@@ -223,3 +229,93 @@ def test_runs_are_in_the_order_that_was_asked_for(tmp_path):
     assert [run.label for run in load_runs(tmp_path)] == ["a", "b", "c"]
     (tmp_path / "comparison.toml").write_text('runs = ["c", "a", "b"]\n')
     assert [run.label for run in load_runs(tmp_path)] == ["c", "a", "b"]
+
+
+# -- one trace ---------------------------------------------------------------------------------------------------------
+
+SEVEN = TraceDays(days=7, freedom=5)
+
+
+def test_a_trace_is_the_estimate_and_the_wider_draws_tell_the_spread():
+    """ln ratios of whole days 1, 2, 3 (deviation 1), of users' days 2, 2, 2: sqrt(7 / 5) x t(3 - 1, .975) = 5.0909."""
+    logs = np.array([0.5, 1.0, 2.0, 2.0, 2.0, 3.0, 2.0])
+    found = difference(np.exp(logs), np.ones(7), Redrawn(tuple(range(1, 8)), SEVEN))
+    assert found.share == pytest.approx(math.expm1(0.5)) and found.of_means is None
+    assert np.log1p(found.ends) == pytest.approx((0.5 - 5.0909, 0.5 + 5.0909), abs=2e-4)
+    assert found.p == pytest.approx(2 * student.sf(0.5 / math.sqrt(7 / 5), 2))
+    without = difference(np.exp(logs[1:]), np.ones(6), Redrawn(tuple(range(2, 8)), SEVEN))
+    assert without.share == pytest.approx(math.expm1(2.0))  # the mean of the draws
+    few = difference(np.exp(logs[:6]), np.ones(6), Redrawn(tuple(range(1, 7)), SEVEN))
+    assert (few.share, few.ends, few.p) == (found.share, None, None)
+
+
+def test_more_draws_of_a_trace_narrow_nothing_beyond_its_days():
+    """With 40 draws of each kind of two values, t has the days' 5 degrees of freedom and the deviation stays."""
+    seeds = tuple(range(1, 82))
+    logs = np.array([0.0, *(0.1 * (-1) ** (seed // 2) for seed in seeds[1:])])
+    ends = difference(np.exp(logs), np.ones(81), Redrawn(seeds, SEVEN)).ends
+    assert math.log1p(ends[1]) == pytest.approx(2.5706 * 0.1 * math.sqrt(40 / 39) * math.sqrt(7 / 5), rel=1e-4)
+
+
+def test_draws_of_a_trace_with_zeros_and_with_values_below_zero():
+    seeds = Redrawn(tuple(range(1, 8)), SEVEN)
+    zero = np.array([1.0, 0.0, 1.0, 2.0, 1.0, 1.0, 2.0])
+    assert difference(zero, zero + 1, seeds).way == BY_OFFSET
+    none = difference(np.array([2.0, 0, 0, 0, 1, 1, 1]), np.array([1.0, 0, 0, 0, 1, 1, 1]), seeds)
+    assert none == Difference(1.0, way=BY_COUNT)  # draws are no trials that may be counted
+    below = difference(np.array([-1.0, 1, 2, 3, 1, 2, 3]), np.full(7, 2.0), seeds)
+    assert (below.way, below.share) == (BY_DIFFERENCE, -1.5)
+
+
+def test_an_interval_of_a_value_on_a_trace():
+    seeds = Redrawn(tuple(range(1, 8)), SEVEN)
+    values = np.exp([0.5, 1.0, 2.0, 2.0, 2.0, 3.0, 2.0])
+    assert np.log(mean_interval(values, seeds)) == pytest.approx((0.5 - 5.0909, 0.5 + 5.0909), abs=2e-4)
+    low, high = mean_interval(np.array([1.0, 0.0, 1.0, 2.0, 1.0, 1.0, 2.0]), seeds)
+    assert low == 0.0 and high > 1.0
+    assert mean_interval(np.zeros(7), seeds) == (0.0, 0.0)
+    assert mean_interval(values[:6], Redrawn(tuple(range(1, 7)), SEVEN)) is None
+
+
+@pytest.mark.parametrize("days", [5, 7, 28])
+def test_most_intervals_of_one_trace_hold_the_typical_week(days):
+    """A week's value is the mean over its days of what each brings by chance; draws take days anew, as in a trace."""
+    random, held, seeds = np.random.default_rng(days), 0, tuple(range(1, 42))
+    for _ in range(600):
+        each = random.normal(0.0, 1.0, days)
+        logs = np.array([each.mean(), *(each[random.integers(days, size=(40, days))].mean(axis=1))])
+        low, high = mean_interval(np.exp(logs), Redrawn(seeds, TraceDays(days, days - 1)))
+        held += low <= 1.0 <= high
+    assert 0.93 < held / 600 < 0.99  # the wider one of two kinds of draws is taken
+
+
+def test_values_of_a_comparison_are_those_on_the_trace_and_so_is_the_best():
+    """The first seed is the trace: 1 against 2 there, whatever the draws are in the mean."""
+    runs = [replace(run, summary=structs.replace(run.summary, redrawn=RedrawnFacts(7, 86_400.0, 5, 100.0)))
+            for run in runs_of(a=[1.0, *[3.0, 3.1] * 10], b=[2.0, *[6.0, 6.2] * 10])]
+    row = mean_wait(runs)
+    assert row.values == [1.0, 2.0] and row.best == {0}
+    assert row.differences()[1].share == pytest.approx(1.0)
+    said = " ".join(notes(runs))
+    assert "Values are of the trace itself. For the intervals its 7 days were drawn anew: 10 times for all" in said
+    assert "Intervals narrow with more draws, up to --seeds 1-41." in said
+    assert "Beware: the mean wait of the median draw is not the trace's: a (+205 %), b (+205 %)." in said
+    assert "Differences are the trace's own" in " ".join(difference_notes([("wait", row.differences())], "ab", SEVEN))
+    assert "Means over" not in said
+    few = " ".join(notes([run for run in runs if run.summary.seed < 7]))
+    assert "No value is marked as best: 95 % intervals of a trace take seeds 1-7, not 6." in few
+    uneven = [replace(run, summary=structs.replace(run.summary, redrawn=RedrawnFacts(8, 600.0, 7, 12.4)))
+              for run in runs]
+    said = " ".join(notes(uneven))
+    assert "its 8 parts of 10 min were drawn anew" in said
+    assert "as uneven as that of 12 alike sessions of users, so intervals may be too narrow" in said
+
+
+def test_days_that_differ_for_everybody_are_said():
+    whole, users = (10.0 * factor ** (-1.0) ** np.arange(10) for factor in (1.5, 1.1))
+    waits = [10.0, *np.column_stack([whole, users]).ravel().tolist()]
+    runs = [replace(run, summary=structs.replace(run.summary, redrawn=RedrawnFacts(7, 86_400.0, 5, 100.0)))
+            for run in runs_of(a=waits)]
+    assert "Days differ for all users alike, more than each user's days do apart: by the waits of a." in notes(runs)
+    other = [replace(run, summary=structs.replace(run.summary, seed=run.summary.seed + 1)) for run in runs[1:]]
+    assert not any("alike" in note for note in notes([runs[0], *other]))

@@ -123,7 +123,7 @@ def pages(folder, site, subak):
     subak("fair", tree, "--out", folder / "fair")
     sizes = (Size(1, 2.0, (), EVIL), Size(2, 4.0, (value_of([3.0, 5.0]),)))
     (folder / "size.html").write_bytes(sizing_page(Sizing(
-        EVIL, EVIL, ("wait.mean < 10s",), (1, 2), EVIL, 1, (Sized(EVIL, 9, sizes, 2), Sized(EVIL, 9, (), None,
+        EVIL, EVIL, ("wait.mean < 10s",), (1, 2), EVIL, None, (Sized(EVIL, 9, sizes, 2), Sized(EVIL, 9, (), None,
                                                                                          hopeless=EVIL)), 0)))
     reproduce(folder / "reproduction")
     found = {name: folder / f"{name}.html" for name in ("report", "workload", "fleet", "fit", "size")}

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from small import TWO, fleet_of, plain, staged, workloads
 from subak.errors import InputError
 from subak.experiment.parallel import jobs_of
-from subak.experiment.run import of_seed, simulate_into
+from subak.experiment.run import of_seed, settle_resample, simulate_into
 from subak.experiment.scenario import Scenario, draws
 from subak.federation.settings import Federation
 from subak.placement.schedulers import SCHEDULERS
 from subak.tables import amount_columns
 from subak.workload.google_like.generate import Length, write_generated
 from subak.workload.google_like.parameters import Parameters
-from subak.workload.redraws import AUTO, MODEL, NONE, SESSIONS
-from subak.workload.resample import draw_sessions, resample_for, resampled, sessions_of
+from subak.workload.redraws import AUTO, DAYS, MODEL, NONE
+from subak.workload.resample import drawable, resample_for, resampled
 from subak.workload.samples import sample_folder
 from subak.workload.table import make_workload, read_workload
 
@@ -37,45 +37,13 @@ def checked(workload):
                          workload.provenance, workload.observed)
 
 
-def test_a_session_ends_where_its_user_pauses():
-    user, arrival = np.array([0, 1, 0, 0, 1]), np.array([0.0, 10.0, 1200.0, 2401.0, 100.0])
-    assert sessions_of(user, arrival).tolist() == [0, 2, 0, 1, 2]
-    assert sessions_of(user[:0], arrival[:0]).size == 0
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 50_000)), min_size=1, max_size=60), st.integers(0, 99))
-def test_sessions_keep_their_distances_and_their_blocks(rows, seed):
-    """Against a plain account of each draw: whole sessions, as many a block as there were, none outside of the span."""
-    user, arrival = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    begin, end = float(arrival.min()), float(arrival.max())
-    session = sessions_of(user, arrival)
-    chosen, shift = draw_sessions(arrival, session, begin, np.random.default_rng(seed))
-    new = arrival[chosen] + shift
-    assert ((new >= begin - 1e-6) & (new <= end + 1e-6)).all()
-    starts = {number: min(arrival[session == number]) for number in set(session.tolist())}
-    place, drawn = 0, []
-    while place < chosen.size:  # draws follow each other session by session
-        number = session[chosen[place]]
-        members = np.flatnonzero(session == number)
-        assert chosen[place : place + members.size].tolist() == members.tolist()
-        apart = (new[place : place + members.size] - new[place]) - (arrival[members] - arrival[members[0]])
-        span = end - begin
-        assert span == 0 or np.all(np.isclose(np.mod(apart + 0.5 * span, span), 0.5 * span, atol=1e-5))
-        drawn.append(starts[number])
-        place += members.size
-    assert len(drawn) == len(starts)
-    blocks = max(int((end - begin) // 3600.0), 6)
-    width = (end - begin) / blocks or 1.0
-    of_block = [sorted(min(int((start - begin) / width), blocks - 1) for start in each)
-                for each in (drawn, starts.values())]
-    assert of_block[0] == of_block[1]
-
-
-@given(workloads(TWO), st.integers(0, 20))
+@given(workloads(TWO), st.integers(1, 20))
 def test_a_redrawn_workload_passes_every_check_and_has_whole_jobs(workload, seed):
-    drawn = resampled(workload, SESSIONS, seed, 0.0, float("inf"))
+    end = float(workload.tasks["arrival"][-1])
+    drawn = resampled(workload, DAYS, seed, 0.0, end)
     checked(drawn)
-    assert resampled(workload, SESSIONS, seed, 0.0, float("inf")).tasks.equals(drawn.tasks)
+    assert resampled(workload, DAYS, seed, 0.0, end).tasks.equals(drawn.tasks)
+    assert seed > 1 or drawn.tasks.equals(workload.tasks)
 
     def told(made, job):
         """What a job is, apart from when: its stages with what they wait for, and its tasks."""
@@ -96,49 +64,81 @@ def test_a_redrawn_workload_passes_every_check_and_has_whole_jobs(workload, seed
         assert np.allclose(np.array(tasks, float), np.array(was[2], float))
 
 
-def test_what_was_there_before_the_window_stays():
+def test_what_was_there_before_the_window_stays_and_jobs_of_a_part_move_together():
     workload = of_users(("a", 0, 5), ("b", 0, 7), ("a", 100, 1), ("c", 105, 2), ("b", 400, 3), ("b", 900, 4))
-    drawn = [resampled(workload, SESSIONS, seed, 50.0, 600.0) for seed in range(20)]
+    drawn = [resampled(workload, DAYS, seed, 50.0, 600.0) for seed in range(2, 42)]
     for each in drawn:
         before = each.tasks.filter(pl.col("arrival") < 50)
         assert before["run_time"].to_list() == [5.0, 7.0]
         assert each.tasks.filter(pl.col("arrival") > 600)["run_time"].to_list() == [4.0]
         assert set(each.tasks.filter(pl.col("arrival").is_between(50, 600))["run_time"]) <= {1.0, 2.0, 3.0}
-    assert len({tuple(each.tasks["arrival"]) for each in drawn}) == 20
-    names = [sorted(each.jobs["job"]) for each in drawn]
-    assert {2, 3} == {sum(name in {"j2", "j3", "j4"} for name in each) for each in names}  # one of a block, or both
-    assert {"j2~2", "j3~2"} <= {name for each in names for name in each}
+    for each in drawn[::2]:  # whole parts: those at 100 and 105 are in one
+        assert each.tasks["run_time"].to_list().count(1.0) == each.tasks["run_time"].to_list().count(2.0)
+    assert any(each.tasks["run_time"].to_list().count(1.0) != each.tasks["run_time"].to_list().count(2.0)
+               for each in drawn[1::2])
+    assert {"j2~2", "j3~2"} <= {name for each in drawn for name in each.jobs["job"]}
+    assert drawn[0].provenance.origin.endswith("; days drawn anew")
+    assert drawn[0].provenance.notes["redrawn"]["days"] == 8
 
 
 def test_a_generated_workload_is_drawn_from_its_model(tmp_path):
     write_generated(tmp_path, Parameters(), 5, Length(tasks=200))
     workload = read_workload(tmp_path)
-    assert resample_for(workload, AUTO, 3) == MODEL
+    assert resample_for(workload, AUTO, 3, 0.0, 1.0) == MODEL
     same, other = (resampled(workload, MODEL, seed, 0.0, 1.0) for seed in (1, 2))
     assert same.tasks.equals(workload.tasks) and same.jobs.equals(workload.jobs)
     assert len(other.tasks) == 200 and not other.tasks.equals(workload.tasks)
 
 
 def test_what_auto_comes_to_and_what_is_refused():
-    sample = read_workload(sample_folder())
-    assert resample_for(sample, AUTO, 1) == NONE
-    assert resample_for(sample, AUTO, 2) == SESSIONS
-    assert resample_for(sample, NONE, 2) == NONE
+    sample, even = read_workload(sample_folder()), of_users(*((f"u{row}", 60.0 * row, 30.0) for row in range(60)))
+    assert resample_for(even, AUTO, 1, 0.0, 3540.0) == NONE
+    assert resample_for(even, AUTO, 2, 0.0, 3540.0) == DAYS
+    assert resample_for(even, NONE, 2, 0.0, 3540.0) == NONE
+    assert resample_for(sample, AUTO, 2, 600.0, 5400.0) == NONE  # a few sessions do most of its work
+    assert resample_for(sample, DAYS, 2, 600.0, 5400.0) == DAYS
     with pytest.raises(InputError, match="resample: model needs a workload that `subak generate` made; google2011"):
-        resample_for(sample, MODEL, 1)
-    with pytest.raises(InputError, match="resample: must be one of auto, none, sessions, model, not 'jobs'"):
+        resample_for(sample, MODEL, 1, 600.0, 5400.0)
+    with pytest.raises(InputError, match="resample: days cannot be drawn of unnamed: all of it arrives at once"):
+        resample_for(plain((0, 1, 1), (0, 1, 1)), DAYS, 2, 0.0, float("inf"))
+    with pytest.raises(InputError, match="resample: must be one of auto, none, days, model, not 'jobs'"):
         Scenario(resample="jobs")
 
 
+def test_a_few_sessions_are_no_trace_to_draw_from():
+    """The users' work is what counts, up to the end of the window, not how many there are."""
+    def sessions(*rows):
+        return drawable(of_users(*rows), 0.0, 3600.0)
+
+    alike = [(f"u{row}", 60.0 * row, 30.0) for row in range(60)]
+    assert sessions(*alike).sessions == pytest.approx(60)
+    assert sessions(*alike, ("big", 10.0, 30_000.0)).sessions < 10
+    assert "as uneven as that of" in sessions(*alike, ("big", 10.0, 30_000.0)).why_not
+    assert sessions(*alike, ("big", 3590.0, 30_000.0)).sessions > 50  # hardly any of it is within the window
+    assert sessions(*[(None, 60.0 * row, 30.0) for row in range(60)]).sessions == pytest.approx(60)  # nobody is known
+    assert sessions(*[("one", 60.0 * row, 30.0) for row in range(60)]).sessions == pytest.approx(1)
+
+
+def test_why_seeds_leave_a_trace_as_it_is_is_said(caplog):
+    workload = of_users(*(("one", 60.0 * row, 30.0) for row in range(60)))
+    settled = settle_resample(Scenario(seeds=[1, 2]), workload)
+    assert settled.resample == NONE
+    assert "seeds do not draw unnamed anew: its work is as uneven as that of 1.0 alike sessions" in caplog.text
+    caplog.clear()
+    settle_resample(Scenario(seeds=[1, 2], resample=NONE), workload)
+    settle_resample(Scenario(seeds=[1]), workload)
+    assert not caplog.text
+
+
 def test_every_seed_runs_on_another_workload_and_repeats(tmp_path):
-    workload, fleet = of_users(*(("ab"[row % 2], 40.0 * row, 30.0) for row in range(60))), fleet_of((1,))
+    workload, fleet = of_users(*((f"u{row}", 40.0 * row, 30.0 + row) for row in range(60))), fleet_of((1,))
     scenario = Scenario(schedulers=["first-fit"], seeds=[1, 2])
     waits = [simulate_into(tmp_path / str(seed), scenario, "first-fit", seed, (workload, fleet)).wait_time.mean
              for seed in (1, 2)]
     assert waits[0] != waits[1]
     text = (tmp_path / "2" / "scenario.toml").read_text()
-    assert 'resample = "sessions"' in text and "seeds = [2]" in text.replace("\n    ", "").replace(",\n", "")
-    again = Scenario(schedulers=["first-fit"], seeds=[2], resample="sessions")
+    assert 'resample = "days"' in text and "seeds = [2]" in text.replace("\n    ", "").replace(",\n", "")
+    again = Scenario(schedulers=["first-fit"], seeds=[2], resample="days")
     assert simulate_into(tmp_path / "again", again, "first-fit", 2, (workload, fleet)).wait_time.mean == waits[1]
     windows = {of_seed(scenario, seed, (workload, fleet))[2] for seed in (1, 2)}
     assert len(windows) == 1

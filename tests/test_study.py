@@ -45,6 +45,7 @@ machines = [1, 2]
 capacity = { cpu = 1 }
 schedulers = ["first-fit", "random-fit"]
 seeds = "1-2"
+resample = "days"
 """
 
 
@@ -362,7 +363,7 @@ def test_the_front_is_who_is_not_dominated(pairs):
     results = results_of(plan, records)
     names = ("wait_time_mean", "utilisation_cpu")  # less is better, and more
     values = {name: np.array([[float(pair[number])] for pair in pairs]) for number, name in enumerate(names)}
-    results = results._replace(values=values)
+    results = results._replace(values=values, days=(None,) * len(pairs))
     expected = [(one, other) for one, other in pairs if not any(
         a <= one and b >= other and (a < one or b > other) for a, b in pairs)]
     found = front(results, *names)
@@ -380,7 +381,7 @@ def test_the_interval_of_a_mean_is_near_that_of_the_normal_law():
 
 
 def test_a_scheduler_that_no_seed_changes_is_compared_with_one_that_runs_with_each(here):
-    text = SMALL.replace('"1-2"', '"1-2"\nresample = "none"')
+    text = SMALL.replace("days", "none")
     plan = done_here(asked(text, here), here / "R")
     assert [(row.scheduler, row.seed) for row in plan.rows[:3]] == [
         ("first-fit", 1), ("random-fit", 1), ("random-fit", 2)]
@@ -390,7 +391,8 @@ def test_a_scheduler_that_no_seed_changes_is_compared_with_one_that_runs_with_ea
 
 # -- the commands ------------------------------------------------------------------------------------------------------
 
-LIST = ("--machines", "1,2", "--capacity", "cpu=1", "--schedulers", "first-fit,random-fit", "--seeds", "1-2")
+LIST = ("--machines", "1,2", "--capacity", "cpu=1", "--schedulers", "first-fit,random-fit", "--resample", "days",
+        "--seeds", "1-2")
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ def judged(given, best, trials=12, run=bowl, objectives=(), **more):
     asked = question(held_out=list(range(10, 10 + len(given))), **more)
     study = searched(trials, run=run, objectives=objectives)
     return result_of(asked, space_of(asked)._replace(parameters=SPACE), study, [[value] for value in given],
-                     [[value] for value in best], {})
+                     [[value] for value in best], {}, None)
 
 
 @pytest.mark.parametrize(("given", "best", "verdict", "said"), [

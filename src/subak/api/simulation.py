@@ -54,7 +54,8 @@ def compare(
 ) -> Comparison:
     """Simulate several schedulers on one workload, each with each seed, some at once.
 
-    *seeds*: one seed, or several such as ``range(1, 11)``, of which each draws the workload anew as *resample* says;
+    *seeds*: one seed, or several such as ``range(1, 11)``, of which each draws the workload anew as *resample* says
+    (of a trace the first is the trace itself, and ``range(1, 42)`` says most);
     *threads*: runs at once, by default one a core. The rest is as for `run`; with *out*, the folder is that of `subak
     compare`. A run that fails leaves the others: it is warned about, and is in `Comparison.errors`. Raises InputError
     for what no run could mean, RunError where all runs failed.

@@ -18,6 +18,7 @@ def main() -> None:
     end_without_collection()
     with loading():
         _app()  # takes seconds on a cold disk
+    NOTICES.said.clear()
     logging.getLogger("subak").addHandler(NOTICES)
     # so that nothing half-written, and no process, is left
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(exit_codes.EXIT_ENDED))
@@ -67,10 +68,17 @@ def _app() -> Callable[..., object]:
 
 
 class _Notices(logging.Handler):
-    """A line on standard error for what the package has to say beside results and errors."""
+    """A line on standard error for what the package has to say beside results and errors, each once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = set[str]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        _say(record.getMessage())
+        text = record.getMessage()
+        if text not in self.said:
+            self.said.add(text)
+            _say(text)
 
 
 NOTICES = _Notices()

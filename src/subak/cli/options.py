@@ -78,9 +78,10 @@ class ScenarioOptions:
     remove: RemoveOption = None
     add_machines: AddOption = None
     resample: Annotated[str | None, _option(
-        "|".join(RESAMPLES), "How a seed changes the workload: sessions of users are drawn anew, with replacement, at "
-                             "other times; it is drawn anew from the model that generated it; or not at all "
-                             "[default: auto, which redraws where there are several seeds].", INPUT)] = None
+        "|".join(RESAMPLES), "How a seed changes the workload. days: seed 1 is the trace, others draw its days anew, "
+                             "whole ones or each user's (eighths of a trace of less than 5 days); model: another "
+                             "workload of the model that generated it; none: not at all [default: auto, which draws "
+                             "where there are several seeds, and says where a trace tells too little].", INPUT)] = None
     interval: Annotated[float | None, _option(
         "SECONDS", "Length of the timeline's intervals [default: about 400 over the arrivals].", TIME)] = None
     until: Annotated[float, _option(

@@ -29,7 +29,6 @@ from subak.experiment.run import (
     refuse_tree,
     run_label,
     scenario_values,
-    settle_resample,
     summarise,
     terms_of,
     write_run,
@@ -70,7 +69,7 @@ from subak.simulator.simulate import default_interval
 from subak.tables import PACKED
 from subak.threads import one_by_one
 from subak.workload.chunks import StoredWorkload, open_workload, task_count
-from subak.workload.redraws import NONE
+from subak.workload.redraws import AUTO, NONE
 from subak.workload.samples import workload_folder
 from subak.workload.table import Workload
 
@@ -157,7 +156,7 @@ def open_inputs(scenario: Scenario) -> Stored:
 def _refuse_settings(scenario: Scenario, stored: StoredWorkload, outline: Workload) -> None:
     if outline.tasks.is_empty():
         raise InputError("workload: there must be at least one task to simulate, this one has 0")
-    if settle_resample(scenario, outline).resample != NONE:
+    if scenario.resample != NONE and (scenario.resample != AUTO or len(scenario.seeds) > 1):
         raise InputError(f"in chunks: resample must be {NONE}, not {scenario.resample}; workloads are drawn anew in "
                          "memory")
     if energy_of(scenario) is not None:
@@ -179,7 +178,7 @@ def simulate_in_chunks(
     *kept*: its tasks are, else their table is empty. Raises InputError for a checkpoint of another run.
     """
     name, seed = scenario.schedulers[0], scenario.seeds[0]
-    scenario = settle_resample(scenario, inputs.outline)
+    scenario = msgspec.structs.replace(scenario, resample=NONE)
     with new_folder(folder, "summary.json", overwrite) as partial:
         with _place(partial, chunks.checkpoint) as place:
             known_by = _known_by(scenario, name, seed)

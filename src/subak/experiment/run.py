@@ -49,6 +49,7 @@ from subak.measures.runs import (
     FairnessFacts,
     FederationFacts,
     FleetFacts,
+    RedrawnFacts,
     Speed,
     Summary,
     WindowFacts,
@@ -74,8 +75,8 @@ from subak.simulator.results import attempt_table, attempts_lost, task_table, ti
 from subak.simulator.simulate import simulate
 from subak.tables import PACKED, write_table
 from subak.toml_files import write_toml
-from subak.workload.redraws import NONE
-from subak.workload.resample import resample_for, resampled
+from subak.workload.redraws import AUTO, NONE, REDRAWN
+from subak.workload.resample import resample_for, resampled, why_as_it_is
 from subak.workload.samples import is_path, workload_folder
 from subak.workload.table import Workload, read_workload
 
@@ -256,8 +257,17 @@ def of_seed(
 
 
 def settle_resample(scenario: Scenario, workload: Workload) -> Scenario:
-    """Return the scenario with the way in which seeds change its workload. Raises InputError where that cannot be."""
-    return msgspec.structs.replace(scenario, resample=resample_for(workload, scenario.resample, len(scenario.seeds)))
+    """Return the scenario with the way in which seeds change its workload. Raises InputError where that cannot be.
+
+    Where several seeds were to draw a trace anew and leave it as it is, it says why.
+    """
+    window = scenario_window(scenario, workload)
+    resample = resample_for(workload, scenario.resample, len(scenario.seeds), window.begin, window.end)
+    if scenario.resample == AUTO and resample == NONE and len(scenario.seeds) > 1:
+        why = why_as_it_is(workload, window.begin, window.end)
+        logging.getLogger("subak").warning(f"seeds do not draw {workload.provenance.name} anew: {why}; what is found "
+                                           "holds of this trace, and no interval says how others would be")
+    return msgspec.structs.replace(scenario, resample=resample)
 
 
 def _simulated(
@@ -458,6 +468,7 @@ def summarise(
                         scenario.estimates, workload),
         options=_options(outcome.scheduler, loop.interval, scenario, outcome.search_moves),
         workload=WorkloadFacts(source.name, source.origin, source.licence, tasks, len(workload.jobs)),
+        redrawn=RedrawnFacts(**source.notes[REDRAWN]) if REDRAWN in source.notes else None,
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,
         window=of.window,

@@ -9,11 +9,13 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError, first_line
+from subak.measures.intervals import TraceDays
 from subak.measures.side_by_side import told_apart
 from subak.output.workplaces import is_folder
 from subak.resources import Resource
 from subak.tables import scan_table
 from subak.toml_files import read_toml
+from subak.workload.days import ITSELF, drawn_by
 
 # The columns that are read: those of numbers, then others.
 TASK_COLUMNS = ("start", "wait_time", "run_time", "ready", "finish", "arrival", "job", "index", "attempts"), (
@@ -43,6 +45,15 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
     licence: str = "not stated"
     tasks: int = 0
     jobs: int = 0
+
+
+class RedrawnFacts(msgspec.Struct, frozen=True):
+    """Of what a trace was drawn anew, where seeds draw its days."""
+
+    days: int
+    length: float  # of one, in seconds: of a trace of fewer than five days they are its eighths
+    freedom: int  # days less their classes
+    sessions: float  # of users, that weigh as much as if all were alike
 
 
 class FleetFacts(msgspec.Struct, frozen=True):
@@ -242,6 +253,7 @@ class Summary(msgspec.Struct, frozen=True):
     knows: str = ""  # what the scheduler knew of run times, and how well; empty for runs of versions before
     options: dict[str, Any] = {}
     workload: WorkloadFacts = WorkloadFacts()
+    redrawn: RedrawnFacts | None = None  # None where seeds leave the workload as it is, or draw it from a model
     fleet: FleetFacts = FleetFacts()
     resources: tuple[Resource, ...] = ()
     window: WindowFacts | None = None  # what waits, slowdowns and means over time are of; None: all there is
@@ -356,6 +368,17 @@ def groups(runs: list[Run]) -> dict[str, list[Run]]:
     for run in runs:
         found.setdefault(run.group, []).append(run)
     return found
+
+
+def trace_days(runs: list[Run]) -> TraceDays | None:
+    """Return the days that seeds draw from, where the runs are of a trace and of draws of it."""
+    found = next((run.summary.redrawn for run in runs if run.summary.redrawn is not None), None)
+    return None if found is None else TraceDays(found.days, found.freedom)
+
+
+def on_trace(runs: list[Run]) -> list[Run]:
+    """Return the runs whose values are shown: all, or those on the trace itself where others are on draws of it."""
+    return [run for run in runs if run.summary.redrawn is None or drawn_by(run.summary.seed) == ITSELF] or runs
 
 
 def resource_names(runs: list[Run]) -> list[str]:

@@ -7,10 +7,10 @@ from functools import partial
 
 from subak.federation.messages import CROSSES, KINDS
 from subak.fleet.locality import LEVELS as PLACES
-from subak.measures.intervals import NOT_COMPARED, Difference, difference, holm, paired
+from subak.measures.intervals import NOT_COMPARED, Difference, TraceDays, difference_by_seed, holm
 from subak.measures.job_sums import LENGTHS
 from subak.measures.objective import IN_SECONDS, MACHINE_STATISTICS, OF_MACHINES, Objective, read_objective
-from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, resource_names
+from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, on_trace, resource_names, trace_days
 from subak.placement.schedulers import BY_USERS, foreknown
 from subak.placement.schedulers import NOTHING as NOTHING_KNOWN
 from subak.report.number_text import (
@@ -60,13 +60,15 @@ class Row:
     """A measure's value for each scheduler, and the columns that hold the best one."""
 
     measure: Measure
-    values: list[float | None]  # means over seeds
+    values: list[float | None]  # means over seeds, or those on the trace itself
     best: frozenset[int]
     by_seed: list[dict[int, float]]  # the value of each seed, where there is one
+    of: TraceDays | None = None  # that seeds draw from
 
     def differences(self, baseline: int = 0) -> list[Difference]:
         """Return how each scheduler differs from the *baseline*, judged together by Holm's rule."""
-        return holm([NOT_COMPARED if number == baseline else difference(*paired(values, self.by_seed[baseline]))
+        return holm([NOT_COMPARED if number == baseline
+                     else difference_by_seed(values, self.by_seed[baseline], self.of)
                      for number, values in enumerate(self.by_seed)])
 
     def texts(self) -> list[str]:
@@ -79,7 +81,7 @@ def compare(runs: list[Run]) -> list[Row]:
     levels = max(len(run.summary.fairness.levels) if run.summary.fairness else 0 for run in runs)
     seeds = sorted({run.summary.seed for run in runs})
     texts = [facts.text for run in runs for facts in run.summary.objectives]
-    rows = [_row(measure, groups(runs), seeds)
+    rows = [_row(measure, groups(runs), seeds, trace_days(runs))
             for measure in (*objective_measures(texts), *measures(resource_names(runs), levels, _currencies(runs)))]
     if all(of is None or of.allocation == wait for of, wait in (
             (run.summary.federation, run.summary.wait_time) for run in runs)):  # it would say the wait time again
@@ -255,12 +257,12 @@ def _verdict(runs: list[Run]) -> str:
                      _winner(names, rows["99 %"], "lowest 99th percentile")])
 
 
-def _row(measure: Measure, schedulers: dict[str, list[Run]], seeds: list[int]) -> Row:
+def _row(measure: Measure, schedulers: dict[str, list[Run]], seeds: list[int], of: TraceDays | None) -> Row:
     by_seed = [_by_seed(measure, runs, seeds) for runs in schedulers.values()]
-    values = [_mean([measure.value(run.summary) for run in runs]) for runs in schedulers.values()]
+    values = [_mean([measure.value(run.summary) for run in on_trace(runs)]) for runs in schedulers.values()]
     rivals = [None if runs[0].summary.scheduler == RECORDED else value
               for runs, value in zip(schedulers.values(), values, strict=True)]  # a log is no scheduler to choose
-    return Row(measure, values, _best(measure, rivals, by_seed), by_seed)
+    return Row(measure, values, _best(measure, rivals, by_seed, of), by_seed, of)
 
 
 def _by_seed(measure: Measure, runs: list[Run], seeds: list[int]) -> dict[int, float]:
@@ -276,7 +278,9 @@ def _mean(values: list[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _best(measure: Measure, values: list[float | None], by_seed: list[dict[int, float]]) -> frozenset[int]:
+def _best(
+    measure: Measure, values: list[float | None], by_seed: list[dict[int, float]], of: TraceDays | None,
+) -> frozenset[int]:
     """Return which values are best: of single runs those that read as the best one, unless all do.
 
     Of several seeds it is one that is better than each other, in the typical seed and by Holm's rule, or none.
@@ -289,7 +293,7 @@ def _best(measure: Measure, values: list[float | None], by_seed: list[dict[int, 
         equal = frozenset(index for index, value in enumerate(values) if measure.text(value) == measure.text(best))
         return equal if len(equal) < len(known) else frozenset()
     first = values.index(best)
-    others = holm([difference(*paired(by_seed[first], of)) for number, of in enumerate(by_seed)
+    others = holm([difference_by_seed(by_seed[first], other, of) for number, other in enumerate(by_seed)
                    if number != first and values[number] is not None])
     return frozenset({first}) if all(each.is_decided and _is_better(measure, each) for each in others) else frozenset()
 

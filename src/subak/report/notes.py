@@ -1,17 +1,27 @@
 """What is said below a comparison: what was measured, what seeds changed, and what a mark means."""
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from subak.measures.intervals import BY_COUNT, BY_DIFFERENCE, BY_OFFSET, LEVEL, PAIRS_MIN, Difference
+import numpy as np
+
+from subak.measures.intervals import BY_COUNT, BY_DIFFERENCE, BY_OFFSET, LEVEL, PAIRS_MIN, Difference, TraceDays
 from subak.measures.plans import missed_words
-from subak.measures.runs import Run, groups
+from subak.measures.runs import Run, groups, trace_days
 from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING
 from subak.report.number_text import count_text, difference_text, seconds_text
+from subak.workload.days import DAY_S, ITSELF, SESSIONS_FEW, USERS_DAYS, WHOLE_DAYS, drawn_by
+from subak.workload.redraws import MODEL
 
-REDRAWN = {"sessions": "sessions of users drawn anew for each",
-           "model": "the workload drawn anew from its model for each"}
+REDRAWN = {MODEL: "the workload drawn anew from its model for each"}
+VALUES_OF_TRACE = "Values are of the trace itself."
+DRAWS_WANTED = 20  # of whole days, and of users' days
+SPREAD_APART = 1.3  # of whole days over users' days: with more, days differ for everybody alike
+MIDDLE_APART = 0.25  # of draws' median from the trace's own value
 
 MEASURES_NAMED_MAX = 4  # measures that a note names
+SEEDS_OF_TRACE = 2 * PAIRS_MIN + 1  # the trace, and three draws of each kind
+ONE_WORKLOAD = "one workload, decisions drawn anew: they say nothing of other workloads"
 WAYS = {
     BY_OFFSET: "Some seeds are 0, so 5 % of the mean of all values was added to each (such intervals cover about 94 %)",
     BY_COUNT: "In a third of the seeds or more both are 0, so there is no interval, and p counts who was better",
@@ -67,11 +77,59 @@ def _seeds(runs: list[Run]) -> list[str]:
     seeds = seeds_of(runs)
     if seeds == 1:
         return []
+    if trace_days(runs) is not None:
+        return list(_redrawn(runs))
     ways = {str(run.summary.options.get("resample", "")) for run in runs}
-    words = " and ".join(REDRAWN.get(way, "one workload, decisions drawn anew") for way in sorted(ways))
+    words = " and ".join(REDRAWN.get(way, ONE_WORKLOAD) for way in sorted(ways))
     once = [name for name, group in groups(runs).items() if len(group) == 1]
     alone = f" A seed changes nothing for {', '.join(once)}: run once." if once else ""
     return [f"Means over {seeds} seeds, {words}.{alone}"]
+
+
+def _redrawn(runs: list[Run]) -> Iterator[str]:
+    """Say what the draws of a trace's days are, and where they say little."""
+    facts = next(run.summary.redrawn for run in runs if run.summary.redrawn is not None)
+    seeds = {run.summary.seed for run in runs}
+    kinds = [sum(drawn_by(seed) == kind for seed in seeds) for kind in (WHOLE_DAYS, USERS_DAYS)]
+    parts = parts_text(facts.days, facts.length)
+    yield (f"{VALUES_OF_TRACE} For the intervals its {parts} were drawn anew: {kinds[0]} times for all users together, "
+           f"{kinds[1]} times for each apart.")
+    if min(kinds) < DRAWS_WANTED:
+        yield f"Intervals narrow with more draws, up to --seeds 1-{2 * DRAWS_WANTED + 1}."
+    yield from uneven(facts.sessions)
+    yield from _waits_of_draws(runs)
+
+
+def uneven(sessions: float) -> list[str]:
+    """Say where a trace hangs upon a few sessions of users."""
+    return [f"Beware: the trace's work is as uneven as that of {sessions:.0f} alike sessions of users, so intervals "
+            "may be too narrow."] if sessions < SESSIONS_FEW else []
+
+
+def parts_text(parts: int, length: float) -> str:
+    """Return what is drawn anew of a trace: days, or what a short one was cut into."""
+    return f"{parts} days" if length == DAY_S else f"{parts} parts of {seconds_text(length)}"
+
+
+def _waits_of_draws(runs: list[Run]) -> Iterator[str]:
+    """Say where mean waits of draws lie apart from the trace's, and where whole days differ more than users' days."""
+    apart, alike = [], []
+    for name, group in groups(runs).items():
+        waits = {run.summary.seed: run.summary.wait_time.mean for run in group if run.summary.wait_time.mean}
+        of = {kind: np.log([wait for seed, wait in waits.items() if drawn_by(seed) == kind])
+              for kind in (ITSELF, WHOLE_DAYS, USERS_DAYS)}
+        draws = np.concatenate([of[WHOLE_DAYS], of[USERS_DAYS]])
+        if of[ITSELF].size and draws.size:
+            middle = float(np.median(draws) - of[ITSELF][0])
+            if abs(middle) > math.log1p(MIDDLE_APART):
+                apart.append(f"{name} ({difference_text(math.expm1(middle))})")
+        if min(of[WHOLE_DAYS].size, of[USERS_DAYS].size) >= PAIRS_MIN and (
+                of[WHOLE_DAYS].std(ddof=1) > SPREAD_APART * of[USERS_DAYS].std(ddof=1)):
+            alike.append(name)
+    if apart:
+        yield f"Beware: the mean wait of the median draw is not the trace's: {_few(apart)}."
+    if alike:
+        yield f"Days differ for all users alike, more than each user's days do apart: by the waits of {_few(alike)}."
 
 
 def _knowledge(runs: list[Run]) -> list[str]:
@@ -103,20 +161,27 @@ def _mark(runs: list[Run]) -> str:
     seeds = seeds_of(runs)
     if seeds == 1:
         return "* best of these single runs; --seeds 1-10 shows whether that is chance."
+    if trace_days(runs) is not None and seeds < SEEDS_OF_TRACE:
+        return f"No value is marked as best: 95 % intervals of a trace take seeds 1-{SEEDS_OF_TRACE}, not {seeds}."
     if seeds < PAIRS_MIN:
         return f"No value is marked as best: 95 % intervals take {PAIRS_MIN} seeds, there are {seeds}."
     return "* a best value that differs from each other, a difference that differs from 0: p at most " \
            f"{1 - LEVEL:.2f}, over all schedulers of the row (Holm)."
 
 
-def difference_notes(rows: Iterable[tuple[str, Sequence[Difference]]], names: Sequence[str]) -> list[str]:
+def difference_notes(
+    rows: Iterable[tuple[str, Sequence[Difference]]], names: Sequence[str], of: TraceDays | None = None,
+) -> list[str]:
     """Return how differences over several seeds were found, and where the means say the opposite.
 
-    *rows*: measures in words with the difference of each of the schedulers *names*.
+    *rows*: measures in words with the difference of each of the schedulers *names*; *of*: days that seeds draw from.
     """
     shown = [(title, found) for title, found in rows if any(each.p is not None for each in found)]
     if not shown:
         return []
+    if of is not None:
+        return ["Differences are the trace's own, with 95 % intervals of the typical week (Student's t of logarithms, "
+                f"{of.freedom} degrees of freedom at most: days less classes of days).", *_ways(shown)]
     return ["Differences are of the typical seed (geometric mean of the ratios, seed by seed), with 95 % intervals "
             "(Student's t of their logarithms).", *_ways(shown), *_opposites(shown, names)]
 

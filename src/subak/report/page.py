@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 import subak
 from subak.errors import InputError
-from subak.measures.runs import Run, groups, load_runs
+from subak.measures.runs import Run, groups, load_runs, on_trace, trace_days
 from subak.measures.side_by_side import differences
 from subak.output.places import located, refuse_file, refuse_room
 from subak.output.writing import write_file
@@ -20,7 +20,7 @@ from subak.report.charts.runs import chart_makers
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import IMAGE_FORMATS, PICTURE_FORMATS, document, figure, filled, heading
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table, worst_table
-from subak.report.notes import difference_notes, notes
+from subak.report.notes import VALUES_OF_TRACE, difference_notes, notes
 from subak.report.number_text import count_text
 from subak.report.pictures import IMAGE_WIDTH, Notify, picture_paths, spec_of, write_images
 from subak.report.tables.differences import Compared, baseline_of, compared
@@ -84,7 +84,8 @@ def write_report(
 
 
 def makers_of(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
-    """Return every chart of a report by its name, still to be drawn."""
+    """Return every chart of a report by its name, still to be drawn; of a trace and draws of it, those of the trace."""
+    runs = on_trace(runs)
     return {**chart_makers(runs), **group_wait_makers(runs), **energy_chart_makers(runs), **gantt_makers(runs),
             **fairness_chart_makers(runs)}
 
@@ -120,7 +121,7 @@ def _refuse(out: Path, folders: dict[str, Path | None]) -> None:
 
 def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseline: int = 0) -> bytes:
     """Return the whole page."""
-    names = list(groups(runs))
+    names, own = list(groups(runs)), on_trace(runs)
     drawn: dict[str, list[Markup]] = {}
     for name, chart in charts.items():
         drawn.setdefault(_group_of(name), []).append(_figure(name, chart))
@@ -130,13 +131,13 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
                                baseline, grouped=False),
                      *(tags.tag("p", note, class_="note") for note in
                        (*notes(runs, marks=False),
-                        *difference_notes(((row.title, row.differences) for row in rows), names)))],
+                        *difference_notes(((row.title, row.differences) for row in rows), names, trace_days(runs))))],
         **{group: [_measures("", measures_of(rows, group), runs, baseline)]
            for group in ("waiting", "machines", "fairness", "federation")},
         "details": [],
     }
-    below = {"machines": _tables(energy_tables(runs)), "fairness": _fairness(runs),
-             "federation": _tables(federation_tables(runs)),
+    below = {"machines": _tables(energy_tables(own)), "fairness": _fairness(own),
+             "federation": _tables(federation_tables(own)),
              "details": [_measures("", measures_of(rows, "details"), runs, baseline), *_details(runs)]}
     panels = {group: Markup("").join([*parts, _charts(drawn.get(group, [])), *below.get(group, [])])
               for group, parts in content.items()}
@@ -189,7 +190,7 @@ def _measures(title: str, rows: Sequence[Compared], runs: list[Run], baseline: i
     notes = [f"Below each value: its difference from {names[baseline]}"
              + (", with the 95 % interval." if any(found.ends for row in rows for found in row.differences) else ".")
              ] if len(names) > 1 else []
-    notes += ["Means over seeds."] if seeds > 1 else []
+    notes += [VALUES_OF_TRACE if trace_days(runs) else "Means over seeds."] if seeds > 1 else []
     notes += ["The best of a row is marked."] if len(names) > 1 else []
     return tags.tag("section", tags.tag("h2", title) if title else "", tags.tag("p", " ".join(notes), class_="note"),
                     table)

@@ -8,7 +8,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from subak.measures.intervals import Difference
-from subak.measures.runs import PlanFacts, Reason, Run, groups
+from subak.measures.runs import PlanFacts, Reason, Run, groups, trace_days
 from subak.report.comparison import Row, compare, recorded_note
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
@@ -38,7 +38,7 @@ def comparison_table(runs: list[Run]) -> Table:
     if len(names) > 1 and seeds_of(runs) > 1:
         table.add_row(SideBySide(names[1:], _differences(rows), f"Against {names[0]}"))
     differing = ((f"{row.measure.family}, {row.measure.title}", row.differences()) for row in _compared(rows))
-    for note in (*notes(runs), *difference_notes(differing, names)):
+    for note in (*notes(runs), *difference_notes(differing, names, trace_days(runs))):
         table.add_row(_prose(note, "dim"))
     return table
 

@@ -56,7 +56,8 @@ def verdict(tuned: Tuned) -> str:
         WORSE: f"The settings as given are not beaten: what was found is worse, {tuned.minimise} {by} {on}.",
         NOT_FOUND: "The settings as given are not beaten: no trial was better on the seeds tuned on.",
         NO_INTERVAL: f"Whether the settings as given are beaten is not known: {tuned.minimise} {by or ENDLESS} {on}; "
-                     f"an interval takes {seeds_needed()} held-out seeds, and tasks that all start and end.",
+                     f"an interval takes {seeds_needed()} held-out seeds (of a trace twice as many), and tasks that "
+                     "all start and end.",
         UNFEASIBLE: "No trial keeps all objectives on the seeds tuned on; shown is the one that misses them least.",
     }[tuned.verdict]
 

@@ -1,14 +1,10 @@
 """Another workload like a given one, for each seed: so that the same figure three times is not called three runs.
 
 - `model`: a workload that `subak generate` made is drawn anew, with another seed of the model.
-- `sessions`: of a trace, sessions of users are drawn with replacement and begin at other times. A session is a row of
-  jobs of one user, each at most 20 minutes behind the one before it: within it jobs keep their distances, so that
-  bursts stay. Sessions are drawn, and begin, within the block of time in which they began, so that days stay days; what
-  would arrive behind the end arrives at the beginning (circular blocks). What was there before the window stays.
+- `days`: of a trace, the first seed is the trace itself, and others draw its days anew: even seeds whole days, odd ones
+  each user's days (days.py says how). What arrives outside of the window that is measured stays as it is. A trace is
+  not drawn of which that would say nothing: one of few days, or one that hangs upon a few sessions.
 - `none`: the workload as it is.
-
-Source: Zakay and Feitelson, Workload Resampling for Performance Evaluation of Parallel Job Schedulers (2014), with
-sessions by distances of arrivals; blocks: Politis and Romano, A Circular Block-Resampling Procedure (1992).
 """
 from dataclasses import replace
 from pathlib import Path
@@ -20,30 +16,65 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.tables import Provenance
+from subak.workload.days import (
+    ITSELF,
+    SESSIONS_LEAST,
+    Days,
+    alike_sessions,
+    days_of,
+    draw_days,
+    drawn_by,
+    grouped,
+    sessions_of,
+)
 from subak.workload.google_like.generate import Length, write_generated
 from subak.workload.google_like.parameters import Parameters
 from subak.workload.google_like.streams import SEED_END
-from subak.workload.redraws import AUTO, MODEL, NONE, SESSIONS
+from subak.workload.redraws import AUTO, DAYS, MODEL, NONE, REDRAWN
 from subak.workload.table import Workload, read_workload
 
-SESSION_GAP_S = 1200.0
-HOUR_S, DAY_S, BLOCKS_LEAST = 3600.0, 86_400.0, 6
+AT_ONCE = "all of it arrives at once"
 
 
-def resample_for(workload: Workload, asked: str, seeds: int) -> str:
-    """Return what *asked* comes to: `auto` redraws where there are several seeds, and by the model if there is one.
+class Drawable(msgspec.Struct, frozen=True):
+    """What there is to draw of a trace."""
 
-    Raises InputError where a workload that no model made is to be drawn from one.
+    days: int
+    length: float  # of one, s: of a short trace they are eighths
+    freedom: int  # days less classes
+    sessions: float  # of users, that weigh as much as if all were alike (Kish)
+    why_not: str  # why its days are not drawn anew; empty where they are
+
+
+def resample_for(workload: Workload, asked: str, seeds: int, begin: float, end: float) -> str:
+    """Return what *asked* comes to: `auto` redraws where there are several seeds and that says something.
+
+    *begin* and *end* are of the window that is measured, in seconds. Raises InputError where a workload that no model
+    made is to be drawn from one, and where days are to be drawn of one that arrives at once.
     """
+    name = workload.provenance.name
     if asked == MODEL and _model_of(workload) is None:
-        raise InputError(f"resample: model needs a workload that `subak generate` made; {workload.provenance.name} was "
-                         "not, sessions redraws any")
+        raise InputError(f"resample: model needs a workload that `subak generate` made; {name} was not, days redraws a "
+                         "trace")
+    if asked == DAYS and not drawable(workload, begin, end).days:
+        raise InputError(f"resample: days cannot be drawn of {name}: {AT_ONCE}; none takes it as it is")
     if asked != AUTO:
         return asked
-    if seeds == 1:
+    if seeds == 1 or why_as_it_is(workload, begin, end):
         return NONE
-    return SESSIONS if _model_of(workload) is None else MODEL
+    return redraw_of(workload, begin, end)
+
+
+def redraw_of(workload: Workload, begin: float, end: float) -> str:
+    """Return how a workload is drawn anew: by its model where it has one; NONE where all of it arrives at once."""
+    if _model_of(workload) is not None:
+        return MODEL
+    return DAYS if drawable(workload, begin, end).days else NONE
+
+
+def why_as_it_is(workload: Workload, begin: float, end: float) -> str:
+    """Return why several seeds leave a workload as it is where nobody asked for that; empty where they do not."""
+    return "" if _model_of(workload) is not None else drawable(workload, begin, end).why_not
 
 
 def resampled(workload: Workload, how: str, seed: int, begin: float, end: float) -> Workload:
@@ -53,7 +84,7 @@ def resampled(workload: Workload, how: str, seed: int, begin: float, end: float)
     """
     if how == NONE:
         return workload
-    return _of_model(workload, seed) if how == MODEL else _of_sessions(workload, seed, begin, end)
+    return _of_model(workload, seed) if how == MODEL else _of_days(workload, seed, begin, end)
 
 
 # -- by the model ------------------------------------------------------------------------------------------------------
@@ -74,111 +105,83 @@ def _of_model(workload: Workload, seed: int) -> Workload:
         return read_workload(Path(folder))
 
 
-# -- by sessions -------------------------------------------------------------------------------------------------------
+# -- by days -----------------------------------------------------------------------------------------------------------
 
 
-class Groups(NamedTuple):
-    """Rows of a table by the group that each belongs to; rows of a group keep their order."""
+class _Trace(NamedTuple):
+    """A trace with its days."""
 
-    rows: np.ndarray  # int64[row], those of the first group first
-    first: np.ndarray  # int64[group + 1], where those of each begin
-
-    def of(self, groups: np.ndarray) -> np.ndarray:
-        """Return the rows of *groups*, one after the other, each as often as it occurs."""
-        count = self.counts(groups)
-        ends = np.cumsum(count)
-        return self.rows[np.repeat(self.first[groups] - ends + count, count) + np.arange(count.sum())]
-
-    def counts(self, groups: np.ndarray) -> np.ndarray:
-        """Return how many rows each of *groups* has."""
-        return np.asarray(self.first[groups + 1] - self.first[groups])
-
-    def place(self) -> np.ndarray:
-        """Return int64[row]: which one of its group each row of the table is."""
-        place = np.empty(self.rows.size, np.int64)
-        place[self.rows] = np.arange(self.rows.size) - np.repeat(self.first[:-1], np.diff(self.first))
-        return place
+    job: np.ndarray  # int64[task], the job of each
+    arrival: np.ndarray  # float64[job], s, when its first task arrives; endless without any
+    user: np.ndarray  # int64[job]
+    days: Days
+    drawable: Drawable
 
 
-def grouped(group: np.ndarray, groups: int) -> Groups:
-    """Return the rows of each group, of int[row]: the group of each row."""
-    first = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
-    return Groups(np.argsort(group, kind="stable"), first)
+_last: list[tuple[Workload, float, float, _Trace]] = []  # the one that was looked at: every seed and point asks again
 
 
-def _of_sessions(workload: Workload, seed: int, begin: float, end: float) -> Workload:
-    """Draw sessions with replacement within blocks of time, and let them begin anywhere in theirs."""
-    job, arrival = _jobs_of_tasks(workload)
-    inside = (arrival >= begin) & (arrival <= end)
-    stays, moves = np.flatnonzero(np.isfinite(arrival) & ~inside), np.flatnonzero(inside)
-    session = _sessions(workload, arrival, moves)
-    chosen, shift = draw_sessions(arrival[moves], session, begin, np.random.default_rng([seed, 1]))
-    return _gathered(workload, job, np.concatenate([stays, moves[chosen]]),
-                     np.concatenate([np.zeros(stays.size), shift]))
+def drawable(workload: Workload, begin: float, end: float) -> Drawable:
+    """Return what there is to draw of a workload from *begin* to *end*, s."""
+    return _trace(workload, begin, end).drawable
 
 
-def session_count(workload: Workload, begin: float, end: float) -> int:
-    """Return how many sessions there are to draw from; of one, a seed changes nothing but when it begins."""
-    _, arrival = _jobs_of_tasks(workload)
-    moves = np.flatnonzero((arrival >= begin) & (arrival <= end))
-    return int(_sessions(workload, arrival, moves).max(initial=-1)) + 1
+def _trace(workload: Workload, begin: float, end: float) -> _Trace:
+    for known, *window, found in _last:
+        if known is workload and window == [begin, end]:
+            return found
+    made = _looked_at(workload, begin, end)
+    _last[:] = [(workload, begin, end, made)]
+    return made
 
 
-def _jobs_of_tasks(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
-    """Return int64[task], the job of each, and float64[job], when its first task arrives; endless without any."""
+def _looked_at(workload: Workload, begin: float, end: float) -> _Trace:
     job = workload.stages["job"].to_numpy().astype(np.int64)[workload.tasks["stage"].to_numpy()]
     arrival = np.full(len(workload.jobs), np.inf)
     np.minimum.at(arrival, job, workload.tasks["arrival"].to_numpy())
-    return job, arrival
-
-
-def _sessions(workload: Workload, arrival: np.ndarray, moves: np.ndarray) -> np.ndarray:
-    """Return int64[move]: the session of each of the jobs *moves*."""
     user = workload.jobs["user"].fill_null("").rank("dense").to_numpy().astype(np.int64)
-    return sessions_of(user[moves], arrival[moves])
+    unknown = workload.jobs["user"].null_count() == user.size
+    who = np.arange(user.size) if unknown else user  # each job is somebody's
+    days = days_of(arrival, who, begin, end)
+    inside = np.flatnonzero(days.of_job >= 0)
+    session = sessions_of(who[inside], arrival[inside])
+    sessions = alike_sessions(session, _work(workload, job, end)[inside])
+    found = Drawable(days.number, days.length, days.freedom, sessions, _why_not(days, sessions))
+    return _Trace(job, arrival, user, days, found)
 
 
-def sessions_of(user: np.ndarray, arrival: np.ndarray) -> np.ndarray:
-    """Return int64[job]: the number of each job's session, from 0 on; *user* int[job], *arrival* float64[job], s."""
-    order = np.lexsort((arrival, user))
-    new = np.ones(order.size, bool)
-    new[1:] = (np.diff(user[order]) != 0) | (np.diff(arrival[order]) > SESSION_GAP_S)
-    session = np.empty(order.size, np.int64)
-    session[order] = np.cumsum(new) - 1
-    return session
+def _why_not(days: Days, sessions: float) -> str:
+    """Return why the days of a trace are not drawn anew; empty where they may be."""
+    if not days.number:
+        return AT_ONCE
+    if sessions < SESSIONS_LEAST:
+        return (f"its work is as uneven as that of {sessions:.1f} alike sessions of users, and there must be "
+                f"{SESSIONS_LEAST}")
+    return ""
 
 
-def draw_sessions(
-    arrival: np.ndarray, session: np.ndarray, begin: float, random: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which jobs are drawn (int64[draw]), and by how much later each arrives (float64[draw], s).
-
-    *arrival* float64[job], s, *begin* or later; *session* int64[job], numbered from 0 on without gaps.
-    """
-    if arrival.size == 0:
-        return np.zeros(0, np.int64), np.zeros(0)
-    span = float(arrival.max()) - begin
-    start = np.full(int(session.max()) + 1, np.inf)
-    np.minimum.at(start, session, arrival)
-    blocks = _blocks(span)
-    block = np.minimum(((start - begin) * (blocks / span)).astype(np.int64), blocks - 1) if span else start * 0
-    of_block = grouped(block.astype(np.int64), blocks)
-    count = of_block.counts(np.arange(blocks))
-    where = np.repeat(np.arange(blocks), count)  # as many sessions begin in a block as did
-    drawn = of_block.rows[of_block.first[where] + (random.random(where.size) * count[where]).astype(np.int64)]
-    begins = begin + (where + random.random(where.size)) * (span / blocks)
-    of_session = grouped(session, start.size)
-    chosen = of_session.of(drawn)
-    later = np.repeat(begins - start[drawn], of_session.counts(drawn))
-    if not span:
-        return chosen, np.zeros(chosen.size)
-    return chosen, begin + (arrival[chosen] + later - begin) % span - arrival[chosen]
+def _work(workload: Workload, job: np.ndarray, end: float) -> np.ndarray:
+    """Return float64[job]: what its tasks ask of the first resource that any asks for, times seconds until *end*."""
+    stage = workload.tasks["stage"].to_numpy()
+    asked = next((amounts for resource in workload.resources
+                  if (amounts := workload.stages[resource.name].to_numpy()[stage]).any()), np.ones(stage.size))
+    left = np.maximum(end - workload.tasks["arrival"].to_numpy(), 0.0)
+    return np.bincount(job, np.minimum(workload.tasks["run_time"].to_numpy(), left) * asked,
+                       minlength=len(workload.jobs))
 
 
-def _blocks(span: float) -> int:
-    """Return how many blocks a span (s) has: of a day, or an hour where that would be few, and six at least."""
-    length = DAY_S if span >= BLOCKS_LEAST * DAY_S else HOUR_S
-    return max(int(span // length), BLOCKS_LEAST)
+def _of_days(workload: Workload, seed: int, begin: float, end: float) -> Workload:
+    """Draw days with replacement; the first seed gives the trace itself. What was drawn from is noted."""
+    trace, what = _trace(workload, begin, end), drawn_by(seed)
+    facts = msgspec.structs.asdict(trace.drawable)
+    del facts["why_not"]
+    notes = {**workload.provenance.notes, REDRAWN: facts}
+    provenance = msgspec.structs.replace(workload.provenance, notes=notes)
+    if what == ITSELF:
+        return replace(workload, provenance=provenance)
+    chosen, shift = draw_days(trace.days, trace.arrival, trace.user, what, np.random.default_rng([seed, 1]))
+    return replace(_gathered(workload, trace.job, chosen, shift),
+                   provenance=msgspec.structs.replace(provenance, origin=f"{provenance.origin}; days drawn anew"))
 
 
 def _gathered(workload: Workload, job: np.ndarray, chosen: np.ndarray, shift: np.ndarray) -> Workload:
@@ -195,8 +198,7 @@ def _gathered(workload: Workload, job: np.ndarray, chosen: np.ndarray, shift: np
         workload, jobs=_jobs(workload.jobs[chosen], chosen),
         stages=_stages(workload.stages[stages.of(chosen)], owner, first, place),
         tasks=_tasks(workload.tasks[tasks.of(chosen)], np.repeat(first, task_count), place,
-                     np.repeat(shift, task_count)),
-        provenance=_noted(workload.provenance))
+                     np.repeat(shift, task_count)))
 
 
 def _jobs(jobs: pl.DataFrame, chosen: np.ndarray) -> pl.DataFrame:
@@ -228,7 +230,3 @@ def _tasks(tasks: pl.DataFrame, first: np.ndarray, place: np.ndarray, shift: np.
     times = [(pl.col(name) + pl.Series(shift)).clip(lower_bound=0.0) for name in ("arrival", "recorded_start")
              if name in tasks.columns]
     return tasks.with_columns(stage, *times).sort("arrival", maintain_order=True)
-
-
-def _noted(provenance: Provenance) -> Provenance:
-    return msgspec.structs.replace(provenance, origin=f"{provenance.origin}; sessions of users drawn anew")

@@ -30,18 +30,20 @@ Kinds = list[tuple[dict[str, float], float | None]]  # capacity and price of eac
 
 
 def size(
-    scenario: Scenario, machines: tuple[Kinds, list[Path]], files: list[Path], tries: tuple[int | None, int | None],
-    place: tuple[Path | None, bool],
+    scenario: Scenario, machines: tuple[Kinds, list[Path]], files: list[Path],
+    tries: tuple[bool, int | None, int | None], place: tuple[Path | None, bool],
 ) -> None:
     """Answer for *machines*, which are kinds and files with mixes, and show it; *files* are read, too.
 
-    *tries* are the largest size and the runs at once, *place* the folder to keep and whether it may be replaced.
+    *tries* are whether nobody asked for seeds, the largest size and the runs at once, *place* the folder to keep and
+    whether it may be replaced.
     """
-    (kinds, mixes), (limit, processes), (out, overwrite) = machines, tries, place
+    (kinds, mixes), (usual_seeds, limit, processes), (out, overwrite) = machines, tries, place
     inputs = inputs_of(scenario, *files, *mixes)
     if out is not None:
         refuse_folder(out, MARKER, overwrite, inputs)
-    question = Question(scenario, [Kind(capacity, price) for capacity, price in kinds], [str(path) for path in mixes])
+    question = Question(scenario, [Kind(capacity, price) for capacity, price in kinds], [str(path) for path in mixes],
+                        usual_seeds)
     loaded = load_question(question)
     question = settled(question, *loaded)
     at_once = processes or usable_cores()
@@ -66,8 +68,8 @@ def _answered(question: Question, loaded: tuple[Workload, list[Candidate]], limi
     alone = at_once == 1 and policy_file(scenario.schedulers[0]) is None  # a policy may loop for ever, or die
     with bars(SpinnerColumn(), BarColumn()) as shown, trying(question, loaded, at_once, alone) as submit:
         bar = shown.add_task("", total=len(scenario.seeds))
-        return answered(question, loaded, limit, submit, lambda name, machines, done: shown.update(
-            bar, description=f"{machines:,} machines of {name}", completed=done))
+        return answered(question, loaded, limit, submit, lambda said, done, total: shown.update(
+            bar, description=said, completed=done, total=total))
 
 
 def _write(folder: Path, out: Path, question: Question, candidates: list[Candidate], found: Sizing) -> None:

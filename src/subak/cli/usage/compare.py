@@ -28,7 +28,7 @@ def compare(
         show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
     seeds: Annotated[str | None, typer.Option(
         metavar="1,2,5-8", help="Each scheduler runs once with each seed; several draw the workload anew, see "
-                                "--resample [default: 1].",
+                                "--resample; 1-10 for a generated one, 1-41 for a trace [default: 1].",
         show_default=False)] = None,
     given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(

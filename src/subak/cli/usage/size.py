@@ -33,7 +33,8 @@ def size(
         autocompletion=completion.scheduler)] = None,
     seeds: Annotated[str | None, typer.Option(
         metavar="1,2,5-8", help="Each size runs once with each seed; several draw the workload anew, the same for "
-                                f"every size, see --resample; an interval takes 6 [default: {DEFAULT_SEEDS}].",
+                                f"every size, see --resample [default: {DEFAULT_SEEDS}; of a trace 1-41, itself and "
+                                "40 draws].",
         show_default=False)] = None,
     kinds: Annotated[list[str] | None, typer.Option(
         "--kind", metavar="RESOURCE=AMOUNT,...", help="The machines to count, such as cpu=1,memory=1; once for each "
@@ -61,8 +62,10 @@ def size(
 ) -> None:
     """Find the fewest machines, or the cheapest kind of them, with which all objectives hold.
 
-    Sizes are tried by bisection, each with the same seeds; the answer has a 95 % interval over them. A size on which a
-    task can never run, because no machine is large enough, misses every objective.
+    Sizes are tried by bisection. Of a generated workload each is tried with the same seeds, and the answer has a 95 %
+    interval over them. Of a trace the answer is the trace's own; draws of its days, each with an answer of its own, say
+    what the typical week and the next one may take, and how many machines to buy. A size on which a task can never run,
+    because no machine is large enough, misses every objective.
 
     - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1,memory=1` counts machines of one kind.
     - `subak size W --objective 'wait.p95 < 60s'` keeps the mix of W's fleet.
@@ -93,7 +96,8 @@ def size(
 
     of_each: list[float | None] = [*prices] if prices else [None] * len(found)
     priced = list(zip(found, of_each, strict=True))
-    size_workload(scenario, (priced, mixes or []), given.files, (limit, processes), (out, overwrite))
+    size_workload(scenario, (priced, mixes or []), given.files, (usual is not None and seeds is None, limit, processes),
+                  (out, overwrite))
 
 
 def _refuse_scenario(scenario: Scenario, named: bool) -> None:

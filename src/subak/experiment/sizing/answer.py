@@ -8,6 +8,7 @@ import numpy as np
 
 from subak.measures.intervals import mean_interval
 from subak.measures.objective import Objective
+from subak.workload.resample import Drawable
 
 MEAN, LOW, HIGH = "mean", "low", "high"  # of the values of an objective over the seeds
 
@@ -54,6 +55,28 @@ class Rise(msgspec.Struct, frozen=True):
     more: int
 
 
+class Weeks(msgspec.Struct, frozen=True):
+    """Machines that weeks like the trace take."""
+
+    whole: tuple[int | None, ...]  # the answers on draws of whole days; None where no size up to the limit is enough
+    users: tuple[int | None, ...]  # on draws of each user's days
+    typical: tuple[int, int] | None = None  # 95 % interval of the typical week; None where too few draws tell it
+    coming: tuple[int, int] | None = None  # of the next one
+    buy: int | None = None  # enough for the next one with 95 % certainty
+    spread_whole: float = 0.0  # deviations of the logarithms of the answers
+    spread_users: float = 0.0
+
+    @property
+    def middle(self) -> float:
+        """Return the median answer on draws."""
+        return float(np.median([each for each in (*self.whole, *self.users) if each is not None]))
+
+    @property
+    def beyond(self) -> int:
+        """Return on how many draws no size up to the limit was enough."""
+        return sum(each is None for each in (*self.whole, *self.users))
+
+
 class Sized(msgspec.Struct, frozen=True):
     """The answer for machines of one kind, or one mix."""
 
@@ -66,6 +89,7 @@ class Sized(msgspec.Struct, frozen=True):
     odd: tuple[int, ...] = ()  # fewer machines that keep all objectives, and more that do not
     rises: tuple[Rise, ...] = ()
     hopeless: str = ""  # why no number of these machines can be enough
+    weeks: Weeks | None = None  # what weeks like a trace take; None where seeds draw no trace's days
 
     def size(self, machines: int) -> Size:
         """Return what came of a number of machines that was tried."""
@@ -85,7 +109,7 @@ class Sizing(msgspec.Struct, frozen=True):
     objectives: tuple[str, ...]
     seeds: tuple[int, ...]
     resample: str  # how each of them changed the workload
-    sessions: int | None  # of users, that seeds draw from; None where they redraw the workload in another way
+    redrawn: Drawable | None  # the days that seeds draw from; None where they draw none
     answers: tuple[Sized, ...]
     best: int | None  # the answer of the lowest price, or of the fewest machines; None where there is none
 

@@ -56,6 +56,7 @@ class Question(msgspec.Struct):
     scenario: Scenario
     kinds: list[Kind] = []
     mixes: list[str] = []  # files
+    usual_seeds: bool = False  # nobody asked for any
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ it (every low end keeps its bound) to the first at which none leaves a doubt (ev
 once; what one search has tried, the next one goes by. All take objectives to become no worse with more machines; where
 what was tried says otherwise, the answer says so (`odd`, `rises`).
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 import numpy as np
 
@@ -42,19 +42,32 @@ def search(name: str, trial: Trial, objectives: Sequence[Objective], start: int,
 
 def fewest(holds: Callable[[Size], bool], trial: Trial, tried: dict[int, Size], start: int, limit: int) -> int | None:
     """Return the fewest machines for which *holds*, None where none up to *limit* do; sizes are added to *tried*."""
+    search_ = bisection(holds, tried, start, limit)
+    try:
+        while True:
+            machines = next(search_)
+            tried[machines] = trial(machines)
+    except StopIteration as ended:
+        answer: int | None = ended.value
+        return answer
+
+
+def bisection(
+    holds: Callable[[Size], bool], tried: dict[int, Size], start: int, limit: int
+) -> Generator[int, None, int | None]:
+    """Yield the next number of machines that is to be in *tried*, and return the fewest for which *holds*."""
     while True:
         high = min((machines for machines, size in tried.items() if holds(size)), default=None)
         most = max(tried, default=0)
         if high is None and most >= limit:
             return None
         if high is None:
-            machines = min(max(2 * most, start), limit)
-        else:
-            low = max((machines for machines in tried if machines < high), default=0)
-            if high - low == 1:
-                return high
-            machines = (low + high) // 2
-        tried[machines] = trial(machines)
+            yield min(max(2 * most, start), limit)
+            continue
+        low = max((machines for machines in tried if machines < high), default=0)
+        if high - low == 1:
+            return high
+        yield (low + high) // 2
 
 
 def became_worse(more: np.ndarray, fewer: np.ndarray) -> bool:

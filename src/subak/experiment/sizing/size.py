@@ -7,21 +7,25 @@ import numpy as np
 
 from subak.experiment.fleet_words import MACHINES_MAX
 from subak.experiment.run import refuse_unfit, scenario_window, settle_resample
-from subak.experiment.scenario import seeds_of
-from subak.experiment.sizing.answer import Size, Sized, Sizing, best_of, value_of
+from subak.experiment.scenario import Scenario, seeds_of
+from subak.experiment.sizing.answer import Size, Sized, Sizing, Weeks, best_of, value_of
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless
 from subak.experiment.sizing.search import search
-from subak.experiment.sizing.trials import Submit
+from subak.experiment.sizing.trials import Submit, Tried
+from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
+from subak.measures.intervals import TraceDays
 from subak.measures.objective import Objective, read_objective
 from subak.policy import find_scheduler
 from subak.workload.demand import demand, most_at_once
-from subak.workload.redraws import SESSIONS
-from subak.workload.resample import session_count
+from subak.workload.redraws import DAYS
+from subak.workload.resample import Drawable, drawable
 from subak.workload.table import Workload
 
 NONE_WAITS = 2  # times the tasks that would run at once if none waited, for seeds that draw more: the default limit
 
-Notify = Callable[[str, int, int], None]  # whose machines are tried, how many, and how many seeds are done
+DRAWS = range(1, 42)  # seeds where none are asked for and days are drawn: the trace, and 20 draws of each kind
+
+Notify = Callable[[str, int, int], None]  # what is tried, how many runs or draws of it are done, and of how many
 
 
 def settled(question: Question, workload: Workload, candidates: list[Candidate]) -> Question:
@@ -36,6 +40,8 @@ def settled(question: Question, workload: Workload, candidates: list[Candidate])
         refuse_unfit(scenario, [scheduler], (workload, candidate.machines(many)))
     scenario = settle_resample(scenario, workload)
     seeds = seeds_of(scenario, scenario.schedulers[0])
+    if scenario.resample == DAYS:  # the trace itself, and draws
+        seeds = list(DRAWS if question.usual_seeds else dict.fromkeys([1, *seeds]))
     return msgspec.structs.replace(question, scenario=msgspec.structs.replace(scenario, seeds=seeds))
 
 
@@ -46,43 +52,70 @@ def size(
     workload, candidates = loaded
     scenario = question.scenario
     objectives = [read_objective(text) for text in scenario.objectives]
-    answers = [_answer(place, candidate, objectives, (workload, limit), _Sizes(question, submit, notify))
+    days = _redrawn(scenario, workload)
+    answers = [_answer(_Sizes(question, place, candidate, submit, notify), objectives, (workload, limit), days)
                for place, candidate in enumerate(candidates)]
-    window = scenario_window(scenario, workload)
-    sessions = session_count(workload, window.begin, window.end) if scenario.resample == SESSIONS else None
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
-                  tuple(scenario.seeds), scenario.resample, sessions, tuple(answers), best_of(answers))
+                  tuple(scenario.seeds), scenario.resample, days, tuple(answers),
+                  best_of(answers))
+
+
+def _redrawn(scenario: Scenario, workload: Workload) -> Drawable | None:
+    if scenario.resample != DAYS:
+        return None
+    window = scenario_window(scenario, workload)
+    return drawable(workload, window.begin, window.end)
 
 
 class _Sizes:
     """Sizes of a candidate as they are tried."""
 
-    def __init__(self, question: Question, submit: Submit, notify: Notify) -> None:
-        self.seeds, self.submit, self.notify = question.scenario.seeds, submit, notify
+    def __init__(self, question: Question, place: int, candidate: Candidate, submit: Submit, notify: Notify) -> None:
+        self.place, self.candidate, self.submit, self.notify = place, candidate, submit, notify
+        self.seeds = question.scenario.seeds
+        self.draws = self.seeds[1:] if question.scenario.resample == DAYS else []
 
-    def trial(self, place: int, candidate: Candidate, machines: int) -> Size:
-        """Run so many machines with every seed, as many runs at once as there are processes."""
-        self.notify(candidate.name, machines, 0)
-        begun = [self.submit(place, machines, seed) for seed in self.seeds]
+    def trial(self, machines: int) -> Size:
+        """Run so many machines with every seed, or on the trace itself, as many runs at once as there are processes."""
+        seeds = self.seeds[:1] if self.draws else self.seeds
+        said = f"{machines:,} machines of {self.candidate.name}"
+        self.notify(said, 0, len(seeds))
+        begun = [self.submit(self.place, machines, seed) for seed in seeds]
         done = []
         for number, future in enumerate(begun, start=1):
             done.append(future.result())
-            self.notify(candidate.name, machines, number)
+            self.notify(said, number, len(seeds))
+        return self.size(machines, *done)
+
+    def size(self, machines: int, *done: Tried) -> Size:
+        """Return what came of so many machines."""
         missed = next((each.missed for each in done if each.missed), "")
         ran = all(each.values for each in done)
         values = tuple(map(value_of, zip(*(each.values for each in done), strict=True))) if ran else ()
-        return Size(machines, candidate.price(machines), values, missed)
+        return Size(machines, self.candidate.price(machines), values, missed)
+
+    def weeks(self, own: int, limit: int, objectives: list[Objective], of: Drawable) -> Weeks:
+        """Return what draws of the trace's days take; each is searched from the trace's *own* answer on."""
+        said = f"draws of the trace on {self.candidate.name}"
+        self.notify(said, 0, len(self.draws))
+        found = answers_on(self.draws, Draw(own, limit, lambda size: size.keeps(objectives), self.size),
+                           lambda machines, seed: self.submit(self.place, machines, seed),
+                           lambda done: self.notify(said, done, len(self.draws)))
+        return weeks_of(own, found, TraceDays(of.days, of.freedom))
 
 
-def _answer(place: int, candidate: Candidate, objectives: list[Objective], of: tuple[Workload, int | None],
-            sizes: _Sizes) -> Sized:
-    workload, asked = of
+def _answer(
+    sizes: _Sizes, objectives: list[Objective], of: tuple[Workload, int | None], days: Drawable | None,
+) -> Sized:
+    (workload, asked), candidate = of, sizes.candidate
     most = asked or limit_of(workload, candidate)
     why = hopeless(workload, candidate)
     if why:
         return Sized(candidate.name, most, (), None, hopeless=why)
-    start = min(start_of(workload, candidate), most)
-    return search(candidate.name, lambda machines: sizes.trial(place, candidate, machines), objectives, start, most)
+    found = search(candidate.name, sizes.trial, objectives, min(start_of(workload, candidate), most), most)
+    if days is None or found.fewest is None or not sizes.draws:
+        return found
+    return msgspec.structs.replace(found, weeks=sizes.weeks(found.fewest, most, objectives, days))
 
 
 def start_of(workload: Workload, candidate: Candidate) -> int:

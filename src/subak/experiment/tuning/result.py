@@ -8,7 +8,7 @@ import optuna
 
 from subak.experiment.tuning.question import Question, Space, Values
 from subak.experiment.tuning.study import best_of, importance, is_feasible, values_tried
-from subak.measures.intervals import PAIRS_MIN, Difference, difference
+from subak.measures.intervals import PAIRS_MIN, Difference, Redrawn, TraceDays, difference
 from subak.placement.tunable import Value
 
 BETTER, NOT_BETTER, WORSE, NOT_FOUND, NO_INTERVAL, UNFEASIBLE = (
@@ -51,14 +51,17 @@ class Tuned(msgspec.Struct, frozen=True):
 
 def result_of(
     question: Question, space: Space, study: optuna.Study, given: list[list[float]], best: list[list[float]],
-    met: dict[str, tuple[int, int]],
+    met: dict[str, tuple[int, int]], days: TraceDays | None,
 ) -> Tuned:
-    """Return what came of it; *given* and *best* are values by held-out seed, the measure first."""
+    """Return what came of it; *given* and *best* are values by held-out seed, the measure first.
+
+    *days* are those that held-out seeds draw from, of a trace.
+    """
     found = best_of(study)
     before, after = values_tried(study.trials[0]), values_tried(found)
     shares = importance(study)
     baseline, values = (np.array([row[0] for row in rows]) for rows in (given, best))
-    found_better = difference(values, baseline)
+    found_better = difference(values, baseline, None if days is None else Redrawn(tuple(question.held_out), days))
     return Tuned(
         scheduler=question.scheduler, minimise=question.minimise, objectives=question.scenario.objectives,
         seeds=question.scenario.seeds, held_out=question.held_out, held_out_workload=question.held_out_workload,

@@ -8,17 +8,20 @@ import optuna
 import polars as pl
 
 from subak.errors import InputError, first_line
-from subak.experiment.run import load_inputs, refuse_unfit, scenario_values, settle_resample
+from subak.experiment.run import load_inputs, refuse_unfit, scenario_values, scenario_window, settle_resample
 from subak.experiment.scenario import Scenario
 from subak.experiment.tuning.question import Question, Space, space_of
 from subak.experiment.tuning.result import Tuned, best_values, kept, result_of
 from subak.experiment.tuning.study import Search, excess_of, open_study, search, values_tried
 from subak.experiment.tuning.trials import Runs
+from subak.measures.intervals import TraceDays
 from subak.measures.objective import read_measure, read_objective
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, write_file
 from subak.policy import find_scheduler
 from subak.policy_files import policy_file
+from subak.workload.redraws import AUTO, DAYS
+from subak.workload.resample import drawable, redraw_of
 from subak.workload.samples import sample_names
 
 MARKER, JOURNAL = "tune.toml", "journal.log"
@@ -37,11 +40,16 @@ def checked(question: Question) -> tuple[Question, Space]:
     inputs = load_inputs(every)
     minimised = [read_measure(question.minimise)]
     refuse_unfit(every, found, inputs, minimised)
+    if every.resample == AUTO:  # there must be something to hold out
+        window = scenario_window(every, inputs[0])
+        every = msgspec.structs.replace(every, resample=redraw_of(inputs[0], window.begin, window.end))
     settled = settle_resample(every, inputs[0])
     question = msgspec.structs.replace(question, scenario=msgspec.structs.replace(settled, seeds=scenario.seeds))
     if question.held_out_workload:
         other = question.judged_on()
-        refuse_unfit(other, found, load_inputs(other), minimised)
+        held_out = load_inputs(other)
+        refuse_unfit(other, found, held_out, minimised)
+        settle_resample(other, held_out[0])
     return question, space
 
 
@@ -63,7 +71,17 @@ def tune(
     tests = [each.holds for each in objectives]
     met = dict(zip(question.scenario.objectives, zip(kept(baseline, tests), kept(found, tests), strict=True),
                    strict=True))
-    return result_of(question, space, study, baseline, found, met), study
+    return result_of(question, space, study, baseline, found, met, _days(question.judged_on())), study
+
+
+def _days(scenario: Scenario) -> TraceDays | None:
+    """Return the days that seeds draw from; None where they draw from none."""
+    if scenario.resample != DAYS:
+        return None
+    workload = load_inputs(scenario)[0]
+    window = scenario_window(scenario, workload)
+    found = drawable(workload, window.begin, window.end)
+    return TraceDays(found.days, found.freedom)
 
 
 # -- the folder --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,17 @@ from rich.table import Table
 from subak.experiment.sizing.answer import Size, Sized, Sizing
 from subak.measures.objective import Objective
 from subak.report.console import Text
-from subak.report.sizing.words import INTERVAL, headline, interval_text, notes, objectives_of, sentences, size_table
+from subak.report.sizing.words import (
+    INTERVAL,
+    TO_BUY,
+    buy_text,
+    headline,
+    interval_text,
+    notes,
+    objectives_of,
+    sentences,
+    size_table,
+)
 from subak.report.tables.table import text_of
 
 BAR = 20  # characters of a bar; the bound is at its middle
@@ -30,13 +40,15 @@ def sizing_text(sizing: Sizing) -> Group:
 def _comparison(sizing: Sizing) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("")
-    for title in ("machines", INTERVAL, *(["price"] if _priced(sizing) else [])):
+    weeks = sizing.redrawn is not None
+    for title in ("machines", INTERVAL, *([TO_BUY] if weeks else []), *(["price"] if _priced(sizing) else [])):
         table.add_column(title, justify="right", header_style="bold")
     for place, answer in enumerate(sizing.answers):
         best = place == sizing.best
         price = next((text_of(row[1]) for row, size in zip(size_table(sizing, answer).rows, answer.sizes, strict=True)
                       if size.machines == answer.fewest), "")
         cells = ["none" if answer.fewest is None else f"{answer.fewest:,}", interval_text(answer),
+                 *([buy_text(answer)] if weeks else []),
                  *([f"{price}{' *' if best else ''}"] if _priced(sizing) else [])]
         table.add_row(*(Text(cell, style="bold green" if best else "") for cell in (answer.name, *cells)))
     return table

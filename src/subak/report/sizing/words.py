@@ -2,16 +2,19 @@
 import math
 from collections.abc import Callable, Iterator
 
-from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value
+from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks
 from subak.measures.intervals import SEEDS_MIN
 from subak.measures.objective import IN_SECONDS, Objective, read_objective
-from subak.report.notes import REDRAWN
+from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRACE, SPREAD_APART, parts_text, uneven
 from subak.report.number_text import NOTHING, count_text, number_text, ratio_text, seconds_text
 from subak.report.tables.table import Amount, Cell, Table
+from subak.workload.days import DAY_S, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
+from subak.workload.resample import Drawable
 
 ENDLESS = "never"
 INTERVAL = "95 % interval"
-SESSIONS_FEW = 30  # fewer are too few for what is drawn from them to vary as the workload does
+TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says too little
+TO_BUY = "to buy"
 
 
 def objectives_of(sizing: Sizing) -> list[Objective]:
@@ -30,7 +33,9 @@ def headline(answer: Sized) -> str:
 
 
 def interval_text(answer: Sized) -> str:
-    """Return the interval of an answer; empty where there is none."""
+    """Return the interval of an answer, of a trace that of the typical week; empty where there is none."""
+    if answer.weeks is not None and answer.weeks.typical is not None:
+        return "{:,} to {:,}".format(*answer.weeks.typical)
     if answer.low is None:
         return ""
     if answer.high is None:
@@ -45,24 +50,63 @@ def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
     elif answer.fewest is None:
         yield from _not_enough(sizing, answer)
     else:
-        yield f"The fewest machines with which {_all_hold(sizing)} in the mean over the seeds."
+        over = "in the mean over the seeds" if sizing.redrawn is None else "on the trace itself"
+        yield f"The fewest machines with which {_all_hold(sizing)} {over}."
         yield _certainty(sizing, answer)
+        if answer.weeks is not None and sizing.redrawn is not None:
+            yield from _weeks(answer, answer.weeks, stretch_text(sizing.redrawn))
     if answer.fewest == 1:
         yield "It is the smallest size there is."
     yield from _exceptions(sizing, answer)
 
 
+def buy_text(answer: Sized) -> str:
+    """Return how many machines to buy; empty where that is not known."""
+    return "" if answer.weeks is None or answer.weeks.buy is None else f"{answer.weeks.buy:,}"
+
+
+def stretch_text(redrawn: Drawable) -> str:
+    """Return what the trace is one of: a week, or as long a time."""
+    if redrawn.length != DAY_S:
+        return f"stretch of {seconds_text(redrawn.days * redrawn.length)}"
+    return "week" if redrawn.days == WEEK else f"stretch of {redrawn.days} days"
+
+
 def notes(sizing: Sizing) -> list[str]:
     """Return how the answers came about."""
     seeds = len(sizing.seeds)
-    how = REDRAWN.get(sizing.resample, "one workload, decisions drawn anew")
+    under = f"{sizing.workload} under {sizing.scheduler}."
+    if sizing.redrawn is not None:
+        return [f"{under} {_drawn(sizing, sizing.redrawn)}", *uneven(sizing.redrawn.sessions)]
+    how = REDRAWN.get(sizing.resample, ONE_WORKLOAD)
     drawn = f"Each size with the same {seeds} seeds: {how}." if seeds > 1 else "One run for each size."
-    few = seeds > 1 and sizing.sessions is not None and sizing.sessions < SESSIONS_FEW
-    return [f"{sizing.workload} under {sizing.scheduler}. {drawn}",
+    return [f"{under} {drawn}",
             *(["Intervals are of the mean over the seeds: Student's t of its logarithm, 95 %; of the answer, the "
-               "sizes that they do not decide."] if seeds >= SEEDS_MIN else []),
-            *([f"Beware: seeds draw from {sizing.sessions} of the users' sessions, as many as the workload has, and so "
-               "change little; intervals are too narrow."] if few else [])]
+               "sizes that they do not decide."] if seeds >= SEEDS_MIN else [])]
+
+
+def _drawn(sizing: Sizing, redrawn: Drawable) -> str:
+    kinds = [sum(drawn_by(seed) == kind for seed in sizing.seeds) for kind in (WHOLE_DAYS, USERS_DAYS)]
+    return (f"Its {parts_text(redrawn.days, redrawn.length)} were drawn anew, {kinds[0]} times for all users together "
+            f"and {kinds[1]} times for each apart, and each draw has an answer of its own. The trace's answer is the "
+            "estimate; intervals are Student's t of the logarithms of the draws' answers, of the kind of draw that "
+            f"varies more, with {redrawn.freedom} degrees of freedom at most.")
+
+
+def _weeks(answer: Sized, weeks: Weeks, stretch: str) -> Iterator[str]:
+    """Say what the draws of a trace give reason to beware of."""
+    own = answer.fewest or 1
+    if weeks.beyond:
+        yield (f"On {weeks.beyond} of {len(weeks.whole) + len(weeks.users)} draws no size up to {answer.limit:,} is "
+               "enough, so there is no interval.")
+        return
+    if abs(weeks.middle / own - 1) > MIDDLE_APART:
+        yield (f"Beware: the median draw takes {weeks.middle:,.0f} machines, the trace {own:,}; the draws do not keep "
+               "what makes it wait.")
+    if weeks.buy is not None and weeks.buy > TOO_SHORT * own:
+        yield f"Beware: the trace is too short to say how many machines the next {stretch} takes."
+    if weeks.spread_whole > SPREAD_APART * weeks.spread_users and weeks.typical is not None:
+        yield "Days differ for all users alike, and more than each user's days do apart."
 
 
 def size_table(sizing: Sizing, answer: Sized) -> Table:
@@ -101,11 +145,17 @@ def _all_hold(sizing: Sizing) -> str:
 
 
 def _certainty(sizing: Sizing, answer: Sized) -> str:
-    interval = interval_text(answer)
+    weeks, interval = answer.weeks, interval_text(answer)
+    if weeks is not None and weeks.coming is not None and sizing.redrawn is not None:
+        stretch, coming = stretch_text(sizing.redrawn), "{:,} to {:,}".format(*weeks.coming)
+        return (f"95 % intervals: {interval} machines in the typical {stretch}, {coming} in the next one. To buy: "
+                f"{weeks.buy:,}, enough for the next {stretch} with 95 % certainty.")
     if interval:
         return f"95 % interval: {interval} machines."
     if len(sizing.seeds) == 1:
         return "One run for each size, so there is no interval."
+    if sizing.redrawn is not None:
+        return f"No interval: that takes seeds 1-{SEEDS_OF_TRACE}."
     return f"No interval: that takes {SEEDS_MIN} seeds, there are {len(sizing.seeds)}."
 
 

@@ -3,8 +3,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.measures.intervals import NOT_COMPARED, Difference, difference, holm, mean_interval
-from subak.report.study.results import Results
+from subak.measures.intervals import NOT_COMPARED, Difference, difference, holm
+from subak.report.study.results import Results, of_seeds
 
 
 class Best(NamedTuple):
@@ -19,8 +19,9 @@ class Best(NamedTuple):
 
 
 def means(results: Results, measure: str) -> np.ndarray:
-    """Return float64[point]: the mean over the seeds, nan where one of them has no value."""
-    return np.asarray(results.values[measure].mean(axis=1))
+    """Return float64[point]: the mean over the seeds, or the value on the trace; nan where a seed has no value."""
+    return np.array([of_seeds(values, results.redrawn([point]))[0]
+                     for point, values in enumerate(results.values[measure])])
 
 
 def best_by(results: Results, measure: str) -> Best | None:
@@ -33,8 +34,8 @@ def best_by(results: Results, measure: str) -> Best | None:
     order = order[np.isfinite(value[order])]
     point, rival = int(order[0]), int(order[1]) if order.size > 1 else None
     seeds = results.values[measure]
-    others = holm([difference(seeds[each], seeds[point]) for each in order[1:]])
-    return Best(measure, point, float(value[point]), mean_interval(seeds[point]), rival,
+    others = holm([difference(seeds[each], seeds[point], results.redrawn([point, each])) for each in order[1:]])
+    return Best(measure, point, *of_seeds(seeds[point], results.redrawn([point])), rival,
                 others[0] if others else NOT_COMPARED)
 
 
@@ -76,10 +77,12 @@ def grouped(results: Results, measure: str, drawn: tuple[int, ...], lines: tuple
     found = []
     for key in dict.fromkeys(keys):
         points = [number for number, each in enumerate(keys) if each == key]
-        seeds = results.values[measure][points].mean(axis=0)
-        seeds = seeds[np.isfinite(seeds)]  # those with which all of the points have a value
+        seeds, redrawn = results.values[measure][points].mean(axis=0), results.redrawn(points)
+        known = np.isfinite(seeds)  # those with which all of the points have a value
+        if redrawn is not None:
+            redrawn = redrawn._replace(seeds=tuple(np.array(redrawn.seeds)[known].tolist()))
         name = ", ".join(results.settings[setting].names[place]
                          for setting, place in zip(lines, key[len(drawn):], strict=True))
-        if seeds.size:
-            found.append(Group(name, key[:len(drawn)], float(seeds.mean()), mean_interval(seeds)))
+        if known.any():
+            found.append(Group(name, key[:len(drawn)], *of_seeds(seeds[known], redrawn)))
     return found

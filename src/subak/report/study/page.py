@@ -14,6 +14,7 @@ from subak.report import tags
 from subak.report.charts.parts import Chart
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import document, figure, filled, heading
+from subak.report.notes import VALUES_OF_TRACE
 from subak.report.number_text import NOTHING, count_text, difference_text
 from subak.report.page import FONT
 from subak.report.pictures import IMAGE_WIDTH, spec_of
@@ -73,8 +74,9 @@ def best_table(results: Results) -> Table:
 def point_table(results: Results) -> Table:
     """Return the means of the measures that are shown, a row a point."""
     columns = [results.columns[name] for name in results.shown if name in results.columns]
-    rows = [[results.point_name(point), *(_value(column, *of_seeds(results.values[column.name][point]))
-                                          for column in columns)]
+    rows = [[results.point_name(point),
+             *(_value(column, *of_seeds(results.values[column.name][point], results.redrawn([point])))
+               for column in columns)]
             for point in range(min(len(results.places), POINTS_LISTED))]
     return Table("points", "All points", ["Point", *(column.title for column in columns)], [list(row) for row in rows])
 
@@ -103,7 +105,9 @@ def _value(column: Column, value: float, interval: tuple[float, float] | None) -
 def _best(results: Results) -> Markup:
     table = best_table(results)
     seeds = len(results.seeds)
-    note = ("In brackets: 95 % intervals over the seeds; the next best is compared with the best seed by seed."
+    trace = any(days is not None for days in results.days)
+    note = (f"In brackets: 95 % intervals {'of the typical week' if trace else 'over the seeds'}; the next best is "
+            f"compared with the best seed by seed.{f' {VALUES_OF_TRACE}' if trace else ''}"
             if seeds > 1 else "One seed: nothing says how much of a difference is chance.")
     return tags.tag("section", tags.tag("h2", table.caption), tags.tag("p", note, class_="note"),
                     shown(table)) if table.rows else Markup("")

@@ -1,12 +1,12 @@
 """The results of a study: what each measure is at each point with each seed, and which seeds failed."""
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from subak.experiment.study.plan import Plan
 from subak.experiment.study.records import Record
-from subak.measures.intervals import mean_interval
+from subak.measures.intervals import Redrawn, TraceDays, mean_interval
 from subak.report.study.columns import Column, columns_of
 
 SCHEDULER = "scheduler"
@@ -36,6 +36,13 @@ class Results(NamedTuple):
     seeds: tuple[int, ...]
     values: dict[str, np.ndarray]  # float64[point, seed] by measure, nan where there is none
     errors: dict[str, list[str]]  # what went wrong, and the names of the runs in which it did
+    days: tuple[TraceDays | None, ...] = ()  # that seeds draw from, of each point; None where they draw no trace
+
+    def redrawn(self, points: Iterable[int]) -> Redrawn | None:
+        """Return what the seeds of points draw: of a trace, its days; None where that is not one trace."""
+        found = {self.days[point] for point in points} if self.days else {None}
+        only = next(iter(found)) if len(found) == 1 else None
+        return None if only is None else Redrawn(self.seeds, only)
 
     def point_name(self, point: int) -> str:
         """Return where a point is, such as "heartbeat 5, scheduler megha"."""
@@ -52,12 +59,15 @@ def results_of(plan: Plan, records: Mapping[str, Record]) -> Results:
     every = columns_of(list(plan.resources), plan.objectives)
     values = {name: np.full((len(points), len(seeds)), np.nan) for name in every}
     errors: dict[str, list[str]] = {}
+    days: list[TraceDays | None] = [None] * len(points)
     only = _seeds_that_count(plan)
     for row, place in zip(plan.rows, where, strict=True):
         record = records.get(row.digest, Record(error=NOT_RUN))
         if record.summary is None:
             errors.setdefault(record.error, []).append(plan.name_of(row))
             continue
+        if record.summary.redrawn is not None:
+            days[number[tuple(place)]] = TraceDays(record.summary.redrawn.days, record.summary.redrawn.freedom)
         at = slice(None) if only[row.scheduler] == 1 else column[row.seed]  # one that no seed changes has it for all
         for name, each in every.items():
             value = each.measure.value(record.summary)
@@ -65,12 +75,15 @@ def results_of(plan: Plan, records: Mapping[str, Record]) -> Results:
     known = {name: found for name, found in values.items() if np.isfinite(found).any()}
     kept = {name: every[name] for name in known}
     shape = np.array(points, dtype=np.int64).reshape(len(points), len(settings))
-    return Results(plan, kept, plan.measures or _shown(known), settings, shape, seeds, values, errors)
+    return Results(plan, kept, plan.measures or _shown(known), settings, shape, seeds, values, errors,
+                   tuple(days))
 
 
-def of_seeds(values: np.ndarray) -> tuple[float, tuple[float, float] | None]:
-    """Return the mean over float64[seed] and its 95 % interval; nan where a seed has none."""
-    return float(values.mean()), mean_interval(values)
+def of_seeds(values: np.ndarray, redrawn: Redrawn | None) -> tuple[float, tuple[float, float] | None]:
+    """Return the mean over float64[seed], or the value on the trace, and its 95 % interval; nan where one misses."""
+    if np.isnan(values).any():
+        return float("nan"), None
+    return float(values.mean()) if redrawn is None else redrawn.own(values), mean_interval(values, redrawn)
 
 
 def _settings(plan: Plan) -> tuple[tuple[Setting, ...], list[list[int]]]:

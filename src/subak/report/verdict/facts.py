@@ -3,7 +3,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from subak.measures.runs import Run, groups
+from subak.measures.runs import Run, groups, on_trace, trace_days
 from subak.measures.side_by_side import of_one_fleet
 from subak.placement.schedulers import KNOWLEDGE, UNKNOWN, foreknown
 from subak.report.comparison import RECORDED, verdict
@@ -54,8 +54,8 @@ def judged(runs: list[Run], rows: Sequence[Compared], baseline: int = 0) -> Verd
         return Verdict("None is clearly best", None, sentence, [("How certain", [_certainty(runs, wait, None)])])
     pair = Pair(chosen, baseline if chosen != baseline else _next_best(wait, chosen), names)
     facts = [("By how much", list(_gains(rows, wait, pair))), ("How certain", [_certainty(runs, wait, pair)]),
-             ("At whose cost", list(_costs(runs, rows, pair)) or ["No measure or queue is worse."]),
-             ("Why", list(_reasons(runs, pair)))]
+             ("At whose cost", list(_costs(on_trace(runs), rows, pair)) or ["No measure or queue is worse."]),
+             ("Why", list(_reasons(on_trace(runs), pair)))]
     return Verdict(names[chosen], everyone.index(names[chosen]), sentence,
                    [(title, said) for title, said in facts if said])
 
@@ -127,11 +127,12 @@ def _certainty(runs: list[Run], wait: Compared, pair: Pair | None) -> str:
     if seeds < 2:
         return "One run each: what is said holds of this workload and this seed, and no interval can be given. " \
                "subak compare --seeds 1-10 draws the workload anew for each seed."
+    over = f"Over {seeds} seeds" if trace_days(runs) is None else "By draws of the trace's days"
     if pair is None:
-        return f"Over {seeds} seeds, the differences do not tell the schedulers apart."
+        return f"{over}, the differences do not tell the schedulers apart."
     interval = wait.interval(pair.chosen)
     if interval:
-        return f"Over {seeds} seeds, the 95 % interval of the difference in mean wait from the baseline is {interval}."
+        return f"{over}, the 95 % interval of the difference in mean wait from the baseline is {interval}."
     return f"It has the lowest mean wait in {_wins(runs, pair)} of {seeds} seeds."
 
 
