@@ -153,7 +153,7 @@ class LotesTwin:
 
 
 class FairLotesTwin(LotesTwin):
-    """LoTES under DRF: the waiting job with the least dominant share goes first, ties to the first job.
+    """LoTES under DRF: the waiting job with the least dominant share goes first, ties to the first to arrive.
 
     Jobs have one shape each, so that a job is a leaf. A shape that found no machine is asked for again when it fits one
     that was freed.
@@ -162,6 +162,8 @@ class FairLotesTwin(LotesTwin):
     def __init__(self, world, plan, of_task, settings):
         super().__init__(world, plan, of_task, settings)
         self.closed = set()
+        self.arrival_of_job = {job: min(at for at, own in zip(world.arrival, world.stage, strict=True) if own == job)
+                               for job in set(world.stage)}
 
     def shape(self, task):
         return tuple(self.world.requests[task])
@@ -185,7 +187,8 @@ class FairLotesTwin(LotesTwin):
 
     def serve(self):
         while waiting := [task for task in self.queue if self.shape(task) not in self.closed]:
-            task = min(waiting, key=lambda one: (self.share_of(one), self.world.stage[one], one))
+            task = min(waiting, key=lambda one: (
+                self.share_of(one), self.arrival_of_job[self.world.stage[one]], self.world.stage[one], one))
             machine = self.place(task)
             if machine is None:
                 self.closed.add(self.shape(task))

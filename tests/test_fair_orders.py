@@ -1,5 +1,6 @@
 """Fair orders: known answers, H-DRF choice by choice against its definition, and what holds in every run."""
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -242,6 +243,32 @@ def test_every_order_with_every_placement_serves_everybody(order, placement):
     workload, fleet = busy(3)
     outcome = simulate(workload, fleet, find_scheduler(placement + order), check=follow)
     assert (outcome.simulation.claims.status == TASK_FINISHED).all()
+
+
+@pytest.mark.parametrize("order", FAIR_ORDERS)
+@settings(quick, max_examples=10)
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_rows_says_nothing(order, seed):
+    """Jobs that arrive at once may stand in any order: ties go by their queues' names, and by their own."""
+    random = np.random.default_rng(seed)
+    names = [f"j{number}" for number in random.permutation(60)]  # of one digit and of two
+    jobs = sorted((float(random.integers(0, 8)), f"o{random.integers(2)}/d{random.integers(3)}",
+                   tuple(map(int, random.integers(1, 5, 2))), float(random.integers(1, 20)), name) for name in names)
+    told = []
+    for rows in (jobs, sorted(jobs, key=lambda job: (job[0], random.random()))):
+        made = staged([{"job": number, "request": job[2]} for number, job in enumerate(rows)],
+                      [(number, job[0], job[3]) for number, job in enumerate(rows)], TWO, [job[4] for job in rows])
+        made = replace(made, jobs=made.jobs.with_columns(queue=pl.Series([job[1] for job in rows])))
+        outcome = simulate(made, fleet_of(*[(8, 8)] * 3, resources=TWO), find_scheduler(order))
+        told.append(dict(zip((job[4] for job in rows), outcome.simulation.progress.start.tolist(), strict=True)))
+    assert told[0] == told[1]
+
+
+def test_within_a_queue_who_arrives_first_is_served_first_whatever_its_name():
+    workload = staged([{"job": job, "request": (1, 1)} for job in range(3)],
+                      [(1, 0.0, 5.0), (2, 0.0, 5.0), (0, 1.0, 5.0)], TWO, ["j1", "j10", "j9"])
+    outcome = simulate(workload, fleet_of((1, 1), resources=TWO), find_scheduler("mch"))
+    assert outcome.simulation.progress.start.tolist() == [5.0, 0.0, 10.0]  # of j10, j9, j1
 
 
 @settings(quick, max_examples=10)

@@ -40,14 +40,16 @@ CPU = "capacity = { cpu = 4 }\n"
 # The tree
 
 
-def test_queues_below_follow_and_siblings_keep_their_order():
+def test_queues_below_follow_and_siblings_go_by_their_names():
     tree = tree_of_paths(["b/y/2", "a", "b/x", "b/y/1", "a"])
-    assert tree.names == ["", "b", "b/y", "b/y/2", "b/y/1", "b/x", "a"]
-    assert tree.parent.tolist() == [-1, 0, 1, 2, 2, 1, 0]
-    assert tree.depth.tolist() == [0, 1, 2, 3, 3, 2, 1]
-    assert tree.leaves.tolist() == [3, 4, 5, 6]
-    assert tree.children[1] == [2, 5]
-    assert list(tree.above(3)) == [3, 2, 1]
+    assert tree.names == ["", "a", "b", "b/x", "b/y", "b/y/1", "b/y/2"]
+    assert tree.parent.tolist() == [-1, 0, 0, 2, 2, 4, 4]
+    assert tree.depth.tolist() == [0, 1, 1, 2, 2, 3, 3]
+    assert tree.leaves.tolist() == [1, 3, 5, 6]
+    assert tree.children[2] == [3, 4]
+    assert list(tree.above(5)) == [5, 4, 2]
+    listed = tree_of_paths(["b", "a", "d"], TreeFile(queue=[Queue(name="d"), Queue(name="c")]))
+    assert listed.names == ["", "d", "c", "a", "b"]
 
 
 def test_an_empty_tree_has_no_leaves():

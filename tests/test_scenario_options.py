@@ -37,7 +37,8 @@ def test_an_option_fills_one_field():
 def test_a_field_reaches_the_run():
     ignored = SCENARIO - set(Terms._fields) - READ_BEFORE - RUN_WITH - SEARCH - MEASURED_BY
     assert sorted(ignored) == []
-    assert {name for name in Terms._fields if not hasattr(Scenario(), name)} == {"ranking", "seed"}
+    assert {name for name in Terms._fields if not hasattr(Scenario(), name)} == {
+        "ranking", "seed", "arrival_of_stage"}
 
 
 @pytest.mark.parametrize("command", [simulate, compare, size, tune])

@@ -11,19 +11,19 @@ from subak.queues.tree import Queue, TreeFile, tree_of_paths
 
 def nested(tree, weights=None):
     """The tree of {"a": {"b": demand, ...}, ...} and the demands of its leaves."""
-    demand = {}
+    demand, listed = {}, []
 
     def walk(node, above):
         for key, below in node.items():
             name = f"{above}/{key}" if above else key
+            listed.append(Queue(name=name, weight=(weights or {}).get(name, 1.0)))
             if isinstance(below, dict):
                 walk(below, name)
             else:
                 demand[name] = below
 
     walk(tree, "")
-    file = TreeFile(queue=[Queue(name=name, weight=weight) for name, weight in (weights or {}).items()])
-    found = tree_of_paths(demand, file)
+    found = tree_of_paths(demand, TreeFile(queue=listed))
     return found, np.array([demand[name] for name in leaf_names(found)])
 
 

@@ -32,14 +32,28 @@ class Leaves(NamedTuple):
     of_task: np.ndarray  # int32[task]
 
 
-def leaves_of(workload: Workload, shape_of_stage: np.ndarray, tree: QueueTree) -> Leaves:
-    """Return the leaves of a workload below a tree that has all its queues; a job of several shapes is a node."""
+def leaves_of(
+    workload: Workload, shape_of_stage: np.ndarray, tree: QueueTree, arrival_of_stage: np.ndarray | None = None,
+) -> Leaves:
+    """Return the leaves of a workload below a tree that has all its queues; a job of several shapes is a node.
+
+    The lower leaf is served first where all else is equal: within a queue that of the job that arrives first, then that
+    of the shorter name, and of names as long of the lesser one. The order of rows says nothing. *arrival_of_stage*,
+    float64[stage], s, is when the first task of each arrives, where the workload's tasks are not all there.
+    """
     job = workload.stages["job"].to_numpy().astype(np.int64)
     queue_of_job = queue_leaves(tree, workload.jobs["queue"].to_list()).astype(np.int64)
     table = pl.DataFrame({"stage": np.arange(job.size), "job": job, "shape": shape_of_stage.astype(np.int64)})
     pairs = table.group_by("job", "shape").agg(pl.col("stage").min().alias("first"))
-    pairs = pairs.with_columns(pl.Series("queue", queue_of_job[pairs["job"].to_numpy()]))
-    pairs = pairs.sort("queue", "job", "first").with_row_index("leaf")
+    arrival = np.full(len(workload.jobs), np.inf)
+    if arrival_of_stage is None:
+        np.minimum.at(arrival, job[workload.tasks["stage"].to_numpy()], workload.tasks["arrival"].to_numpy())
+    else:
+        np.minimum.at(arrival, job, arrival_of_stage)
+    name, of_pair = workload.jobs["job"], pairs["job"].to_numpy()
+    pairs = pairs.with_columns(pl.Series("queue", queue_of_job[of_pair]), pl.Series("arrival", arrival[of_pair]),
+                               name[of_pair].alias("name"), name[of_pair].str.len_bytes().alias("length"))
+    pairs = pairs.sort("queue", "arrival", "length", "name", "first").with_row_index("leaf")
     by_job = pairs.group_by("job", maintain_order=True).agg(pl.len(), pl.col("queue").first())
     several = by_job.filter(pl.col("len") > 1)
     node_of_job = np.full(len(workload.jobs), NOBODY, np.int64)

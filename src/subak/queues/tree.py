@@ -172,12 +172,12 @@ def tree_of_file(file: TreeFile) -> QueueTree:
 def tree_of_paths(paths: Iterable[str], file: TreeFile | None = None) -> QueueTree:
     """Return the tree of a workload's queues, with the weights and limits of *file*.
 
-    *paths* are split at slashes; a queue that only the file lists is kept, and comes first. A queue with jobs of its
-    own above others gets a leaf for them, whose name ends with a slash. Raises InputError where parents go round, and
-    for a queue that is too deep.
+    *paths* are split at slashes. Siblings that the file lists come first, in its order, also those without a path, then
+    others by their names. A queue with jobs of its own above others gets a leaf for them, whose name ends with a slash.
+    Raises InputError where parents go round, and for a queue that is too deep.
     """
     listed = {queue.name: queue for queue in file.queue} if file else {}
-    paths = list(dict.fromkeys(paths))
+    paths = sorted(set(paths))
     parents = _parents(list(dict.fromkeys([*listed, *paths])), listed)
     holders = set(parents.values())
     for path in paths:

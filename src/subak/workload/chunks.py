@@ -27,6 +27,7 @@ class StoredWorkload:
     first: float  # seconds, the first arrival
     last: float
     of_stage: np.ndarray  # int64[stage], how many tasks it has
+    arrival_of_stage: np.ndarray  # float64[stage], s, when its first task arrives
     estimates: int  # tasks of which there is the user's guess of the run time
     columns: tuple[str, ...]  # of the table of tasks
 
@@ -98,13 +99,14 @@ def open_workload(folder: Path) -> StoredWorkload:
     found = _collected(folder, pl.len(), arrival.first().alias("first"), arrival.last().alias("last"),
                        estimate.alias("estimates")).row(0, named=True)
     stage = pl.col("stage").cast(pl.UInt32, strict=False)  # what is none is refused when its task is read
-    counts = _scan(folder).select(stage).filter(stage < len(head.stages)).group_by("stage").agg(pl.len()).collect(
-        engine="streaming")
-    of_stage = np.zeros(len(head.stages), np.int64)
+    counts = _scan(folder).select(stage, arrival.cast(pl.Float64, strict=False)).filter(
+        stage < len(head.stages)).group_by("stage").agg(pl.len(), arrival.min()).collect(engine="streaming")
+    of_stage, arrival_of_stage = np.zeros(len(head.stages), np.int64), np.full(len(head.stages), np.inf)
     of_stage[counts["stage"].to_numpy()] = counts["len"].to_numpy()
+    arrival_of_stage[counts["stage"].to_numpy()] = counts["arrival"].fill_null(np.inf).to_numpy()
     refuse_idle(of_stage, head)
     return StoredWorkload(folder, head, found["len"], found["first"] or 0.0, found["last"] or 0.0, of_stage,
-                          found["estimates"], tuple(columns))
+                          arrival_of_stage, found["estimates"], tuple(columns))
 
 
 def _scan(folder: Path) -> pl.LazyFrame:

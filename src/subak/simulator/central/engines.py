@@ -120,7 +120,7 @@ def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
 
 
 def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
-    fair, back = build_fair(prepared, workload, scheduler.order, terms.queues, terms.reclaims_per_hour)
+    fair, back = build_fair(prepared, workload, scheduler.order, terms, terms.reclaims_per_hour)
     return _compiled(prepared, fair, _fair_engine, fair, back, compiled_select_machine(scheduler))
 
 

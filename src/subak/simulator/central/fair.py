@@ -30,11 +30,11 @@ from subak.placement.reclaim import (
 from subak.queues.fair_orders import hierarchy_of, least_requests, leaves_of
 from subak.queues.hierarchy import NOBODY
 from subak.queues.lanes import build_lanes
-from subak.queues.tree import TreeFile, tree_of_paths
+from subak.queues.tree import tree_of_paths
 from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit, forget_lost_events, is_alive, lose
 from subak.simulator.engine.heap import SIZE
-from subak.simulator.engine.setup import Prepared
+from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import (
     ARRIVED_NOW,
     ENDED_NOW,
@@ -50,12 +50,12 @@ from subak.workload.table import Workload
 
 
 def build_fair(
-    prepared: Prepared, workload: Workload, order: str, file: TreeFile | None, reclaims_per_hour: float
+    prepared: Prepared, workload: Workload, order: str, terms: Terms, reclaims_per_hour: float
 ) -> tuple[Fair, Reclaim]:
-    """Return an order's state before the first event; *file* has weights and limits of queues."""
+    """Return an order's state before the first event; *terms* have weights and limits of queues."""
     simulation = prepared.simulation
-    tree = tree_of_paths(workload.jobs["queue"].to_list(), file)
-    leaves = leaves_of(workload, prepared.shapes.of_stage, tree)
+    tree = tree_of_paths(workload.jobs["queue"].to_list(), terms.queues)
+    leaves = leaves_of(workload, prepared.shapes.of_stage, tree, terms.arrival_of_stage)
     capacity = np.maximum(simulation.fleet.present, 1)
     vector = simulation.tasks.request.T / capacity
     names = [resource.name for resource in workload.resources]

@@ -265,5 +265,5 @@ def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings, t
     places = lotes_places(planner.known_configurations())
     prepared, fair = prepare(*inputs, places.row, terms, planner.shapes), None
     if terms.ranking in FAIR_ORDERS:
-        fair, _ = build_fair(prepared, inputs[0], terms.ranking, terms.queues, 0.0)
+        fair, _ = build_fair(prepared, inputs[0], terms.ranking, terms, 0.0)
     return PlannedRun(prepared, planner, plan, places, fair)

@@ -30,6 +30,7 @@ class CentralRun:
 
     def __init__(self, first: Workload, stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms
                  ) -> None:
+        terms = terms._replace(arrival_of_stage=stored.arrival_of_stage)
         self.fleet, self.scheduler, self.terms = fleet, scheduler, terms
         loop = central_loop(first, fleet, scheduler, terms)
         assert loop.run is not None
@@ -110,4 +111,5 @@ def _leaves(stored: StoredWorkload, terms: Terms, prepared: Prepared) -> np.ndar
     """Return int32[stage]: the leaf of a stage's tasks."""
     head = stored.head
     each = replace(head, tasks=pl.DataFrame({"stage": np.arange(len(head.stages))}))
-    return leaves_of(each, prepared.shapes.of_stage, tree_of_paths(head.jobs["queue"].to_list(), terms.queues)).of_task
+    tree = tree_of_paths(head.jobs["queue"].to_list(), terms.queues)
+    return leaves_of(each, prepared.shapes.of_stage, tree, stored.arrival_of_stage).of_task

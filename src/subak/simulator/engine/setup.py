@@ -74,6 +74,7 @@ class Terms(NamedTuple):
     lotes: LotesSettings = LotesSettings()  # of LoTES's plan and dispatcher
     locality_wait: float = LOCALITY_WAIT  # seconds: delay scheduling, for a machine with the input, then for its rack
     search: SearchSettings = SearchSettings()  # schedulers that search for a better plan: how long
+    arrival_of_stage: np.ndarray | None = None  # float64[stage], s, of its first task, where not all tasks are there
 
 
 def prepare(
