@@ -2,6 +2,7 @@
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,6 +28,13 @@ def shown(*parts):
 ])
 def test_a_line_says_what_is_furthest_of_what_is_not_done(parts, words):
     assert how_far(shown(*parts), 180.0) == words
+
+
+def test_what_is_left_is_said_by_what_was_done():
+    tasks = [SimpleNamespace(description="Runs", total=80, completed=20, finished=False, time_remaining=left)
+             for left in (240.0, 0.0, None)]
+    assert [how_far([task], 60.0) for task in tasks] == [
+        "After 60 s: Runs 20 of 80, about 4 min left", *["After 60 s: Runs 20 of 80"] * 2]
 
 
 def test_lines_come_while_it_lasts_and_no_more(capsys, monkeypatch):

@@ -89,6 +89,7 @@ def how_far(tasks: Iterable[rich.progress.Task], seconds: float) -> str:
     """Return a line on what is not done after so many seconds."""
     left = [task for task in tasks if not task.finished]
     words = [task.description + ("" if task.total is None else f" {task.completed:,.0f} of {task.total:,.0f}")
+             + ("" if not task.time_remaining else f", about {seconds_text(task.time_remaining)} left")
              for task in sorted(left, key=lambda task: -task.completed)[:SAID_AT_ONCE]]
     if len(left) > len(words):
         words.append(f"{len(left) - len(words):,} more")

@@ -10,7 +10,6 @@ from subak.cli.progress import compiling_notice
 from subak.errors import InputError
 from subak.experiment.run import inputs_of
 from subak.experiment.study.document import Study
-from subak.experiment.study.estimate import seconds_of
 from subak.experiment.study.on_ray import done_on_ray, ray_module
 from subak.experiment.study.plan import PLAN, Plan, Work, planned, write_plan
 from subak.experiment.study.points import points_of
@@ -20,7 +19,7 @@ from subak.experiment.study.shards import ALL, shard_of
 from subak.output.places import refuse_folder
 from subak.output.workplaces import clear
 from subak.report.console import bars, echo
-from subak.report.number_text import count_text, seconds_text
+from subak.report.number_text import count_text
 from subak.report.study.columns import columns_of, refuse_measures
 from subak.threads import usable_cores
 
@@ -58,7 +57,7 @@ def experiment(
 
 def _said(plan: Plan, mine: dict[str, Work], todo: dict[str, Work], shard: tuple[int, int], at_once: int,
           on: str | None) -> str:
-    """Say what there is to do, and about how long it takes."""
+    """Say what there is to do; how long it takes is said when runs have ended, for nothing else tells it."""
     seeds = len({row.seed for row in plan.rows})
     counts = {**{f"values of {axis.title}": len(axis.names) for axis in plan.axes},
               "schedulers": len(plan.schedulers), "seeds": seeds}
@@ -68,10 +67,7 @@ def _said(plan: Plan, mine: dict[str, Work], todo: dict[str, Work], shard: tuple
         said += f", of which shard {shard[0]}/{shard[1]} has {count_text(len(mine))}"
     if len(todo) < len(mine):
         said += f"; {count_text(len(mine) - len(todo))} are there"
-    if todo:
-        about = seconds_text(float(f"{seconds_of(todo.values(), at_once):.1g}"))
-        said += f"; about {about}" + ("" if on else f", {at_once} at once")
-    return said
+    return said + (f", {at_once} at once" if todo and not on else "")
 
 
 def _run(out: Path, todo: dict[str, Work], done: Generator[tuple[str, bytes], None, None]) -> None:

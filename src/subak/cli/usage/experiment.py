@@ -42,7 +42,7 @@ def experiment(
         metavar="ray[://HOST:PORT]", help="Do the runs on a Ray cluster: this machine's, or the one at an address.",
         show_default=False, rich_help_panel=WHERE)] = None,
     dry_run: Annotated[bool, typer.Option(
-        "--dry-run", help="Check everything, say how many runs there are and about how long they take, and stop.")]
+        "--dry-run", help="Check everything, say how many runs there are, and stop.")]
     = False,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="The folder of the study. What is there already of it is not run again.",

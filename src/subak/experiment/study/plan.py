@@ -56,8 +56,6 @@ class Work(NamedTuple):
 
     name: str
     scenario: Scenario
-    tasks: int
-    seconds: float  # of arrivals
 
 
 class _Checker:
@@ -105,8 +103,7 @@ def planned(study: Study) -> tuple[Plan, dict[str, Work]]:
                 one = of_run(scenario, job.scheduler, [job.seed])
                 label = run_label(job.scheduler, job.seed, [job.seed])
                 rows.append(Planned(run_digest(one, checker.contents), point.places, label, job.seed))
-                work.setdefault(rows[-1].digest, Work(name_of(study.axes, rows[-1]), one, len(workload.tasks),
-                                                      float(workload.tasks["arrival"][-1])))
+                work.setdefault(rows[-1].digest, Work(name_of(study.axes, rows[-1]), one))
         if len(rows) > STUDY_RUNS_MAX:
             raise InputError(f"study: must have at most {STUDY_RUNS_MAX:,} runs, this one has more")
     rows.sort(key=lambda row: row.places)  # stable: schedulers and seeds stay as they were asked for
