@@ -479,7 +479,8 @@ def test_what_did_not_wait_did_not_wait_in_a_sketch_either():
 def test_a_sketch_of_short_jobs_alone_knows_of_no_long_ones():
     found = tally.Sketched()
     length = pl.Series(["short"] * 3, dtype=pl.Enum(["short", "long"]))
-    tasks = pl.DataFrame({"wait_time": [1.0, None, 3.0], "slowdown": [1.0, None, 1.0], "length": length})
+    tasks = pl.DataFrame({"wait_time": [1.0, None, 3.0], "waited": [1.0, None, 3.0], "slowdown": [1.0, None, 1.0],
+                          "length": length})
     found.add(tasks, np.zeros(3))
     waits = found.lengths()
     assert (waits["short"].mean, waits["short"].max, waits["long"]) == (2.0, 3.0, Spread())
@@ -489,7 +490,7 @@ def test_of_more_groups_than_are_kept_those_are_that_come_first_by_tasks_and_nam
     monkeypatch.setattr(tally, "GROUPS_MAX", 2)
     found = tally.Sketched()
     queues = ["c", "b", "d", "a", "d"]
-    tasks = pl.DataFrame({"wait_time": [0.0] * 5, "slowdown": [1.0] * 5, "queue": queues})
+    tasks = pl.DataFrame({"wait_time": [0.0] * 5, "waited": [0.0] * 5, "slowdown": [1.0] * 5, "queue": queues})
     found.add(tasks, np.zeros(5))
     groups = found.groups(pl.DataFrame({"queue": queues, "completion": [1.0] * 5}))
     assert groups.select("name", "tasks").rows() == [("d", 2), ("a", 1)]

@@ -219,7 +219,7 @@ def test_what_is_said_below_a_table():
     assert "A seed changes nothing for b: run once." in once
     run = runs_of(a=[1])[0]
     measured = Run(run.folder, Summary(scheduler="a", window=WindowFacts(60.0, 7200.0, "as asked for", 30, 12)))
-    assert notes([measured]) == ["Measured from 60 s to 2 h (as asked for): 30 tasks that arrive then, 12 left out; "
+    assert notes([measured]) == ["Measured from 60 s to 2 h (as asked for): 30 tasks that arrive then, 12 that do not; "
                                  "means over time are of that time."]
 
 

@@ -249,7 +249,7 @@ def test_of_nobody_a_statistic_is_endless():
 
 def test_a_group_of_what_has_no_class_has_its_jobs():
     tasks = pl.DataFrame({"job": [0, 0, 1], "class": [None, None, 2], "wait_time": [1.0, 3.0, 5.0],
-                          "run_time": [10.0, 10.0, 10.0], "ready": [0.0, 0.0, 0.0],
+                          "waited": [1.0, 3.0, 5.0], "run_time": [10.0, 10.0, 10.0], "ready": [0.0, 0.0, 0.0],
                           "arrival": [0.0, 0.0, 0.0], "finish": [11.0, 13.0, 15.0]},
                          schema_overrides={"class": pl.Int32})
     groups = jobs.group_table(tasks, pl.DataFrame({"job": [0, 1], "completion": [13.0, 15.0]}))

@@ -52,7 +52,7 @@ def test_when_and_where_each_task_ran(queue):
 
 def test_wait_time_is_that_before_the_first_start(queue):
     assert queue["wait_time"] == [0, 40, 90]
-    spread = measures.wait_spread(queue.tasks)
+    spread = measures.wait_spread(queue.tasks, 0.0)
     assert (spread.mean, spread.median, spread.max) == (130 / 3, 40, 90)
 
 
@@ -66,7 +66,7 @@ def test_a_slowdown_is_bounded_by_ten_seconds_and_by_one(queue):
 def test_a_short_task_that_starts_at_once_is_not_sped_up():
     run = Run(plain((0, 2, 1), (0, math.inf, 1)), fleet_of((2,)))
     assert measures.slowdown_spread(run.tasks).mean == 1  # 2 / 10 would be 0.2; an endless task has none
-    assert measures.wait_spread(run.tasks).mean == 0
+    assert measures.wait_spread(run.tasks, 0.0).mean == 0
 
 
 def test_the_makespan_runs_from_the_first_arrival(queue):
@@ -382,6 +382,6 @@ def test_the_summary_says_what_the_tables_say(tmp_path):
     assert summary.status == {"NOT_ARRIVED": 1, "BLOCKED": 1, "WAITING": 1, "RUNNING": 1, "FINISHED": 1,
                               "UNPLACEABLE": 2}
     assert (summary.workload.tasks, summary.workload.jobs, summary.fleet.machines) == (7, 4, 2)
-    assert (summary.wait_time.max, summary.makespan, summary.attempts_lost) == (0, 1, 0)
+    assert (summary.wait_time.max, summary.makespan, summary.attempts_lost) == (9, 1, 0)  # who waits has, since 1 s
     assert summary.resources == CPU
     assert summary.options["until_s"] == 10.0

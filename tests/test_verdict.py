@@ -169,5 +169,5 @@ def test_the_page_says_what_was_measured(tmp_path):
                        window={"begin": 60.0, "end": 7200.0, "why": "as asked for", "tasks": 30, "left_out": 12})
     write_run(tmp_path / "runs" / "two", "two", tasks=500)
     page = write_report(folder.parent.parent, tmp_path / "page.html").read_text()
-    assert "Measured from 60 s to 2 h (as asked for): 30 tasks that arrive then, 12 left out" in page
+    assert "Measured from 60 s to 2 h (as asked for): 30 tasks that arrive then, 12 that do not" in page
     assert "Told in advance: one knows run times." in page

@@ -1,19 +1,25 @@
 """The measured window: which tasks count, what of the timeline, and what is said of it; by hand."""
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec import structs
+from polars.testing import assert_frame_equal
 
 from small import fleet_of, plain
 from subak.errors import InputError
+from subak.experiment.chunks import Chunks, open_inputs, simulate_in_chunks
 from subak.experiment.run import load_inputs, refuse_unfit, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
-from subak.measures.runs import load_runs
+from subak.measures.runs import Run, Spread, Summary, WaitedFacts, Waiting, WindowFacts, load_runs
 from subak.measures.window import ARRIVALS, AS_GIVEN, AS_OBSERVED, AT_ONCE, Window, cut, window_facts, window_of
 from subak.policy import find_scheduler
+from subak.report.comparison import compare, verdict
+from subak.report.notes import notes
 from subak.workload.samples import sample_folder
 from subak.workload.table import Observed, read_workload
 
@@ -48,9 +54,9 @@ def test_what_is_asked_for_comes_first_and_ends_with_the_run(tmp_path):
     found = summary(tmp_path, measure_from=15, measure_until=math.inf, interval=5.0)
     assert found.window.why == AS_GIVEN
     assert (found.window.begin, found.window.end, found.window.tasks, found.window.left_out) == (15, 110, 1, 2)
-    assert found.wait_time.mean == found.wait_time.max == 90
+    assert (found.wait_time.mean, found.wait_time.max) == ((40 + 90) / 2, 90)  # the second task still waits at 15 s
     assert found.utilisation["cpu"] == pytest.approx((30 * 1 + 60 * 2 + 5 * 1) / (2 * 95))
-    assert found.slowdown.mean == pytest.approx(95 / 10)
+    assert found.slowdown.mean == pytest.approx((100 / 60 + 95 / 10) / 2)
 
 
 def test_what_is_asked_for_of_one_end_leaves_the_other_as_it_was():
@@ -186,3 +192,81 @@ def test_where_nothing_is_or_lasts_the_window_is_empty():
     assert (nothing.begin, nothing.end, nothing.tasks) == (0.0, 0.0, 1)
     none = replace(queue(), tasks=queue().tasks.clear())
     assert window_of(none) == Window(0.0, float("inf"), AT_ONCE)
+
+
+def test_who_waits_as_the_window_begins_counts_with_the_whole_of_its_wait(tmp_path):
+    """The second task of the queue above waits from 5 s to 45 s, the third from 15 s to 105 s."""
+    found = summary(tmp_path, measure_from=15, measure_until=math.inf, interval=5.0)
+    assert found.waited == WaitedFacts(tasks=2, before=1, still=0, through=0)
+    assert (found.wait_time.mean, found.wait_time.max) == (65, 90)
+    assert found.jobs.wait.mean == 65 and (found.jobs.jobs, found.jobs.completed) == (1, 1)
+    four = plain((5, 40, 1), (5, 60, 2), (15, 5, 1), (60, 1, 1))  # the fourth starts at 105 s, too
+    later = summary(tmp_path / "later", four, measure_from=45.1, measure_until=100.0, interval=5.0)
+    assert later.waited == WaitedFacts(tasks=2, before=1, still=0, through=1)
+    assert later.wait_time.mean == (90 + 45) / 2
+    groups = pl.read_parquet(tmp_path / "later" / "run" / "groups.parquet")
+    assert groups.filter(by="queue")["wait_mean"].to_list() == [67.5]
+
+
+def test_who_never_starts_counts_with_its_wait_until_the_end(tmp_path):
+    """At 50 s the second task runs, and the third has waited for 35 s; the fourth is larger than the machine."""
+    four = plain((5, 40, 1), (5, 60, 2), (15, 5, 1), (16, 1, 3))
+    found = summary(tmp_path, four, until=50.0, measure_until=math.inf, interval=5.0, objectives=["wait.max < 1h"])
+    assert found.window.end == 50
+    assert found.waited == WaitedFacts(tasks=3, before=0, still=1, through=0)
+    assert (found.wait_time.mean, found.wait_time.max) == (25, 40)
+    assert (found.objectives[0].value, found.objectives[0].met) == (None, False)  # endless, as far as is known
+    groups = pl.read_parquet(tmp_path / "run" / "groups.parquet").filter(by="length")
+    assert groups.select("tasks", "started", "wait_mean").rows() == [(4, 2, 25.0)]
+    later = summary(tmp_path / "later", four, until=50.0, measure_from=15.5, measure_until=math.inf, interval=5.0)
+    assert later.waited == WaitedFacts(tasks=2, before=2, still=1, through=1)
+    assert later.wait_time.mean == pytest.approx((40.0 + 35.0) / 2)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("options", [{"measure_from": 15.0}, {"until": 50.0, "measure_until": math.inf}])
+def test_in_chunks_the_same_tasks_count(tmp_path, options, exact, monkeypatch):
+    monkeypatch.setattr("subak.measures.chunks.tally.EXACT_MAX", 10**9 if exact else 0)
+    scenario = Scenario(schedulers=["first-fit"], interval=5.0, **options)
+    held = simulate_into(tmp_path / "held", scenario, "first-fit", 1, (queue(), fleet_of((2,))))
+    (tmp_path / "W").mkdir()
+    queue().write(tmp_path / "W")
+    (tmp_path / "W" / "fleet").mkdir()
+    fleet_of((2,)).write(tmp_path / "W" / "fleet")
+    told = structs.replace(scenario, workload=str(tmp_path / "W"))
+    found = simulate_in_chunks(tmp_path / "chunks", told, open_inputs(told), Chunks(1))
+    assert found.waited == held.waited and found.jobs == held.jobs
+    assert found.wait_time.mean == pytest.approx(held.wait_time.mean)
+    parts = [pl.read_parquet(tmp_path / name / "groups.parquet").select("tasks", "started", "wait_mean")
+             for name in ("held", "chunks")]
+    assert_frame_equal(*parts)
+
+
+def runs_with(**waited):
+    """Runs of schedulers whose mean waits are 1 s, 2 s and so on, with so many tasks that wait all along, of 1,000."""
+    return [Run(Path(name), Summary(
+        scheduler=name, label=name, seed=1, status={"FINISHED": 1}, wait_time=Spread(*[number] * 6),
+        window=WindowFacts(0.0, 100.0, "as asked for", 1000, 0), waiting=Waiting(10.0 * number, 20.0),
+        waited=WaitedFacts(1000, through, 0, through)))
+        for number, (name, through) in enumerate(waited.items(), start=1)]
+
+
+def test_nobody_is_best_in_a_wait_who_starves_others():
+    def best(**waited):
+        row = next(row for row in compare(runs_with(**waited)) if row.measure.family == "Wait time")
+        return sorted(row.best)
+
+    assert best(a=0, b=0, c=0) == [0]
+    assert best(a=5, b=0, c=0) == [1]
+    assert best(a=5, b=5, c=5) == [0]  # nobody lets more wait than another
+    assert verdict(runs_with(a=5, b=0, c=0)).startswith("b has the lowest mean wait time, 2 s; next is c")
+    said = " ".join(notes(runs_with(a=5, b=0, c=0)))
+    assert "Tasks that waited as the window began count with the whole of their waits: 5 of a." in said
+    assert "Waited from the window's begin to its end: 5 of a." in said
+
+
+def test_littles_law_is_said_where_it_fails():
+    fits = runs_with(a=0, b=0)
+    assert "Little" not in " ".join(notes(fits))
+    runs = [fits[0], replace(fits[1], summary=structs.replace(fits[1].summary, waiting=Waiting(23.0, 40.0)))]
+    assert "the mean queue would be another: 20, not 23, of b." in " ".join(notes(runs))

@@ -14,8 +14,17 @@ import polars as pl
 
 from subak.measures.job_sums import LENGTHS, sums_of
 from subak.measures.of_run import slowdowns, spread
-from subak.measures.runs import JobFacts, Spread, WindowFacts
-from subak.measures.window import Window, measured
+from subak.measures.runs import JobFacts, Spread, WaitedFacts, WindowFacts
+from subak.measures.window import (
+    Window,
+    arrived,
+    measured,
+    measured_jobs,
+    still_waits,
+    wait_until,
+    waits_at_begin,
+    waits_through,
+)
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
@@ -23,7 +32,9 @@ LEVELS = {"wait_median": 0.5, "wait_p95": 0.95, "wait_p99": 0.99}  # of groups
 PASSES_MAX = 16  # over the tasks, to find those of a group
 GROUPS_MAX = 1_000  # of one kind that are written down, those of most tasks first
 KINDS_OF_GROUPS = ("length", "priority", "class", "gang", "queue")
-COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time")  # columns that measures of tasks read
+WAITED = "waited"  # the wait time, of tasks that never started until the end of the window
+COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time",
+           "status")  # columns that measures of tasks read
 
 
 def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
@@ -64,10 +75,11 @@ def undisturbed(workload: Workload) -> np.ndarray:
     return sums_of(workload).undisturbed()
 
 
-def job_facts(jobs: pl.DataFrame) -> JobFacts:
-    """Return what summary.json says of the jobs that count; *jobs* are rows of the job table."""
-    return JobFacts(len(jobs), len(jobs) - jobs["completion"].null_count(), spread(jobs["wait"]),
-                    spread(jobs["completion"]), spread(jobs["slowdown"]))
+def job_facts(jobs: pl.DataFrame, window: WindowFacts) -> JobFacts:
+    """Return what summary.json says of a run's jobs, of which *jobs* is the table: how many is of those that arrive."""
+    inside, counted = arrived(jobs, window), measured_jobs(jobs, window)
+    return JobFacts(len(inside), len(inside) - inside["completion"].null_count(), spread(counted["wait"]),
+                    spread(counted["completion"]), spread(counted["slowdown"]))
 
 
 def lengths(workload: Workload, window: Window | WindowFacts) -> pl.Series:
@@ -85,7 +97,7 @@ def described(
     told = groups_of_stages(workload, lengths(workload, window)) if of_stage is None else of_stage
     stage = workload.tasks["stage"]
     columns = [column.gather(stage) for name, column in told.items() if name not in COUNTED]
-    return measured(tasks.select(COUNTED).with_columns(columns), window)
+    return measured(tasks.select(*COUNTED, wait_until(window.end).alias(WAITED)).with_columns(columns), window)
 
 
 def groups_of_stages(workload: Workload, length: pl.Series) -> dict[str, pl.Series]:
@@ -111,9 +123,16 @@ def width_words(sizes: np.ndarray) -> pl.Series:
     return pl.Series("gang", [names[each] for each in power.tolist()], dtype=pl.String)
 
 
+def waited_facts(tasks: pl.DataFrame, window: WindowFacts) -> WaitedFacts:
+    """Return who counts though it did not arrive in the window, or never started; *tasks* are described."""
+    return WaitedFacts(*tasks.select(
+        pl.col(WAITED).count(), waits_at_begin(window).sum().alias("before"), still_waits().sum().alias("still"),
+        waits_through(window).sum().alias("through")).row(0))
+
+
 def wait_by_length(tasks: pl.DataFrame) -> dict[str, Spread]:
     """Return the wait time of tasks of short and of long jobs; *tasks* are described."""
-    return {name: spread(tasks["wait_time"].filter(tasks["length"] == name)) for name in LENGTHS}
+    return {name: spread(tasks[WAITED].filter(tasks["length"] == name)) for name in LENGTHS}
 
 
 def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
@@ -146,9 +165,9 @@ def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataF
     names, code = _coded(column(kind))
     places = list(_places(code, len(names)))
     del code
-    waits = column("wait_time")
-    rows = [_waited(waits[here]) for here in places]
-    del waits
+    waits, started = column(WAITED), column("wait_time").is_not_null()
+    rows = [(len(waits[here]), int(started[here].sum() or 0), *_waited(waits[here])) for here in places]
+    del waits, started
     slowdown = column("slowdown")
     means = [slowdown[here].mean() for here in places]
     schema = {"tasks": pl.Int64, "started": pl.Int64, "wait_mean": pl.Float64, **dict.fromkeys(LEVELS, pl.Float64)}
@@ -158,13 +177,13 @@ def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataF
 
 
 def _waited(wait: pl.Series) -> tuple[object, ...]:
-    """Return how many tasks there are, how many started, the mean, and of each level the least value at or above it."""
-    started = wait.drop_nulls() if wait.null_count() else wait
-    if started.is_empty():
-        return len(wait), 0, None, *[None] * len(LEVELS)
-    places = [math.ceil((len(started) - 1) * level) for level in LEVELS.values()]
-    percentiles = np.partition(started.to_numpy(), places)[places]
-    return len(wait), len(started), wait.mean(), *percentiles.tolist()
+    """Return the mean, and of each level the least value at or above it."""
+    known = wait.drop_nulls() if wait.null_count() else wait
+    if known.is_empty():
+        return None, *[None] * len(LEVELS)
+    places = [math.ceil((len(known) - 1) * level) for level in LEVELS.values()]
+    percentiles = np.partition(known.to_numpy(), places)[places]
+    return wait.mean(), *percentiles.tolist()
 
 
 def with_jobs(groups: pl.DataFrame, kind: str, jobs: pl.DataFrame) -> pl.DataFrame:

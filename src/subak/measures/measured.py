@@ -7,7 +7,7 @@ from subak.measures.jobs import described, job_table
 from subak.measures.objective import OF_JOBS, Objective
 from subak.measures.objectives import judged
 from subak.measures.runs import EnergyFacts
-from subak.measures.window import Window, measured, window_facts
+from subak.measures.window import Window, measured_jobs, window_facts
 from subak.workload.table import Workload
 
 
@@ -21,7 +21,7 @@ def values_of(
     """
     facts = window_facts(tasks, timeline, window)
     of_jobs = any(objective.measure in OF_JOBS for objective in objectives)
-    jobs = measured(job_table(tasks, workload), facts) if of_jobs else pl.DataFrame()
+    jobs = measured_jobs(job_table(tasks, workload), facts) if of_jobs else pl.DataFrame()
     counted = described(tasks, workload, facts)
     found = (judged(each, counted, jobs, workload, energy).value for each in objectives)
     return [math.inf if value is None else value for value in found]

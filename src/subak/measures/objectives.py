@@ -10,7 +10,7 @@ from subak.measures.jobs import lengths
 from subak.measures.objective import OF_JOBS, OF_MACHINES, Objective, level_of
 from subak.measures.of_run import slowdowns
 from subak.measures.runs import EnergyFacts, ObjectiveFacts
-from subak.measures.window import Window, measured
+from subak.measures.window import Window, arrived
 from subak.workload.table import Workload
 
 
@@ -36,10 +36,10 @@ def refuse_unconcerned(objectives: Iterable[Objective], workload: Workload, wind
     keyed = [each for each in objectives if each.keys]
     if not keyed:  # what follows takes a while
         return
-    arrived = workload.stages[measured(workload.tasks, window)["stage"].unique()]
-    job = arrived["job"]
+    concerned = workload.stages[arrived(workload.tasks, window)["stage"].unique()]
+    job = concerned["job"]
     columns = [workload.jobs["queue"].gather(job), lengths(workload, window).gather(job)]
-    stages = arrived.rename({"scheduling_class": "class"}, strict=False).with_columns(columns)
+    stages = concerned.rename({"scheduling_class": "class"}, strict=False).with_columns(columns)
     for each in keyed:
         if stages.filter(_condition(each, stages, workload)).is_empty():
             raise _unconcerned(each)

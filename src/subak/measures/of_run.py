@@ -6,6 +6,7 @@ import polars as pl
 
 from subak.fleet.locality import LEVELS as PLACES
 from subak.measures.runs import FailureFacts, Reason, Spread, Summary, Waiting
+from subak.measures.window import wait_until
 from subak.placement.claims import STATUSES
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
@@ -13,9 +14,12 @@ from subak.workload.tasks import SLOWDOWN_FLOOR_S
 LEVELS = (0.5, 0.9, 0.99, 0.999)
 
 
-def wait_spread(tasks: pl.DataFrame) -> Spread:
-    """Return the distribution of the wait time (first start minus ready) over the tasks that started."""
-    return spread(tasks["wait_time"])
+def wait_spread(tasks: pl.DataFrame, end: float) -> Spread:
+    """Return the distribution of the wait time (first start minus ready) over all tasks that could start.
+
+    Who never started counts with its wait until *end*, s.
+    """
+    return spread(tasks.select(wait_until(end).alias("wait_time"))["wait_time"])
 
 
 def slowdown_spread(tasks: pl.DataFrame) -> Spread:

@@ -147,6 +147,15 @@ class QueueFacts(msgspec.Struct, frozen=True):
     waiting_at_end: int = 0
 
 
+class WaitedFacts(msgspec.Struct, frozen=True):
+    """Of which tasks the wait times are, beside those that arrive in the window and start."""
+
+    tasks: int = 0  # that count, without those that never can start
+    before: int = 0  # of them, that arrived before the window and waited as it began
+    still: int = 0  # that never started
+    through: int = 0  # that waited from the window's begin to its end
+
+
 class FederationFacts(msgspec.Struct, frozen=True):
     """What is only known of a federation."""
 
@@ -274,6 +283,7 @@ class Summary(msgspec.Struct, frozen=True):
     gap: float | None = None  # by what share of the bound the makespan is above it
     utilisation: dict[str, float | None] = {}
     waiting: Waiting = Waiting()
+    waited: WaitedFacts | None = None  # None in runs of versions before
     stranded: dict[str, float | None] = {}
     idle_while_waiting: dict[str, float | None] = {}  # None where nothing waited
     attempts_lost: int | None = None  # those that failed, or ran too long, were not lost: see `failures`

@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.measures.of_run import bounded_slowdown
 from subak.measures.runs import Run
-from subak.measures.window import cut, measured
+from subak.measures.window import cut, measured, wait_until
 
 POINTS_MAX = 4_800  # of one chart, over all its lines
 LINE_POINTS_MAX = 300  # of one line: more than a screen shows
@@ -34,8 +34,11 @@ def period_of(span: float) -> float:
 
 
 def measured_tasks(run: Run) -> pl.LazyFrame:
-    """Return the tasks that are measured, unread."""
-    return run.tasks() if run.summary.window is None else measured(run.tasks(), run.summary.window)
+    """Return the tasks that are measured, unread, with how long each `waited`, s: see measures/window.py."""
+    window = run.summary.window
+    if window is None:
+        return run.tasks().with_columns(waited=pl.col("wait_time"))
+    return measured(run.tasks(), window).with_columns(waited=wait_until(window.end))
 
 
 def _timeline(run: Run) -> pl.LazyFrame:
@@ -63,17 +66,17 @@ def wait_by_period(runs: list[Run], period: float) -> pl.DataFrame:
     origin, span = clock(runs)
     number = ((pl.col("arrival") - origin) / period).floor()
     return pl.concat(
-        _named(run, measured_tasks(run).filter(pl.col("wait_time").is_not_null())
+        _named(run, measured_tasks(run).filter(pl.col("waited").is_not_null(), pl.col("arrival") >= origin)
                .group_by(pl.min_horizontal((number + 0.5) * period, pl.lit(span)).alias("time"))
-               .agg(pl.col("wait_time").mean().alias("mean"), pl.len().cast(pl.Int64).alias("tasks"))
+               .agg(pl.col("waited").mean().alias("mean"), pl.len().cast(pl.Int64).alias("tasks"))
                .sort("time").collect())
         for run in runs
     )
 
 
 def wait_distribution(runs: list[Run]) -> pl.DataFrame:
-    """Return run, scheduler, value (s) and the share of started tasks that waited longer."""
-    return _distributions(runs, pl.col("wait_time"))
+    """Return run, scheduler, value (s) and the share of tasks that waited longer."""
+    return _distributions(runs, pl.col("waited"))
 
 
 def group_waits(runs: list[Run], kind: str, groups_max: int) -> pl.DataFrame:

@@ -5,11 +5,20 @@ import polars as pl
 
 from subak.measures import of_run as measures
 from subak.measures.chunks.tally import Exact, Tally
-from subak.measures.jobs import job_facts, wait_by_length
+from subak.measures.jobs import job_facts, wait_by_length, waited_facts
 from subak.measures.objective import Objective
 from subak.measures.objectives import judged
-from subak.measures.runs import EnergyFacts, FailureFacts, JobFacts, ObjectiveFacts, Reason, Spread, WindowFacts
-from subak.measures.window import measured
+from subak.measures.runs import (
+    EnergyFacts,
+    FailureFacts,
+    JobFacts,
+    ObjectiveFacts,
+    Reason,
+    Spread,
+    WaitedFacts,
+    WindowFacts,
+)
+from subak.measures.window import measured, measured_jobs
 from subak.workload.table import Workload
 
 COLUMNS = {"wait": "wait_time", "turnaround": "turnaround", "slowdown": "slowdown"}  # what objectives read
@@ -28,6 +37,7 @@ class TaskFacts(NamedTuple):
     locality: dict[str, float]
     lengths: dict[str, Spread]
     jobs: JobFacts
+    waited: WaitedFacts
     objectives: tuple[ObjectiveFacts, ...]
     makespan: float | None
     failures: FailureFacts | None
@@ -39,12 +49,13 @@ def facts_of_tables(
     objectives: list[Objective], energy: EnergyFacts | None,
 ) -> TaskFacts:
     """Return the facts of a run in memory: its task table, the described tasks that count, and its job table."""
-    of_window = measured(jobs, window)
+    of_window, inside = measured_jobs(jobs, window), measured(tasks, window)
     return TaskFacts(
         tasks=len(tasks), status=measures.status_counts(tasks), reasons=measures.reasons(tasks),
-        recorded=measures.recorded_counts(tasks, workload), wait_time=measures.wait_spread(counted),
-        slowdown=measures.slowdown_spread(counted), execution_delay=measures.delay_spread(measured(tasks, window)),
-        locality=measures.locality(measured(tasks, window)), lengths=wait_by_length(counted), jobs=job_facts(of_window),
+        recorded=measures.recorded_counts(tasks, workload), wait_time=measures.wait_spread(counted, window.end),
+        slowdown=measures.slowdown_spread(counted), execution_delay=measures.delay_spread(inside),
+        locality=measures.locality(inside), lengths=wait_by_length(counted),
+        jobs=job_facts(jobs, window), waited=waited_facts(counted, window),
         objectives=tuple(judged(each, counted, of_window, workload, energy) for each in objectives),
         makespan=measures.makespan(tasks), failures=measures.outcome_counts(tasks), percentiles_within=None,
     )
@@ -54,7 +65,7 @@ def facts_of_tally(
     tally: Tally, jobs: pl.DataFrame, head: Workload, window: WindowFacts, objectives: list[Objective]
 ) -> TaskFacts:
     """Return the facts of a run in chunks of a workload; *objectives* have no keys, and do not concern machines."""
-    of_window, spreads = measured(jobs, window), tally.spreads
+    of_window, spreads = measured_jobs(jobs, window), tally.spreads
     of_tasks = [each.measure for each in objectives if each.measure in COLUMNS]
     kept = spreads.tasks("job", *dict.fromkeys(COLUMNS[name] for name in of_tasks)) if isinstance(
         spreads, Exact) else pl.DataFrame(schema={"job": pl.UInt32})
@@ -62,7 +73,7 @@ def facts_of_tally(
         tasks=tally.tasks, status=tally.status, reasons=tally.ranked_reasons(), recorded=tally.recorded,
         wait_time=spreads.wait_time(), slowdown=spreads.slowdown(), execution_delay=None, locality={},
         lengths=spreads.lengths(),
-        jobs=job_facts(of_window),
+        jobs=job_facts(jobs, window), waited=tally.waited,
         objectives=tuple(judged(each, kept, of_window, head, None) for each in objectives),
         makespan=tally.makespan(), failures=None, percentiles_within=spreads.accuracy,
     )

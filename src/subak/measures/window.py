@@ -1,8 +1,12 @@
 """The window: the part of a run that is measured, without what was there before it and without the drain behind it.
 
-Tasks count that arrive in it, whenever they start or end; means over time are those from its begin to its end. A trace
-that begins with a loaded cluster piles up at its first instant what ran there, and run times that its end has cut are
-too short: both say nothing of a scheduler (Feitelson, Workload Modeling, 2015: warm-up and cool-down are left out).
+Tasks count that arrive in it, whenever they start or end, and those from before that still wait as it begins: each with
+the whole of its wait, at both ends. Who never starts counts with its wait until the end. Were they left out, a
+scheduler that lets a thousand tasks wait all along would be said to make nobody wait
+(docs/decisions/0071-who-waits-counts.md).
+Means over time are those from its begin to its end. A trace that begins with a loaded cluster piles up at its first
+instant what ran there, and run times that its end has cut are too short: both say nothing of a scheduler (Feitelson,
+Workload Modeling, 2015: warm-up and cool-down are left out).
 """
 from typing import NamedTuple, TypeVar
 
@@ -15,6 +19,7 @@ from subak.workload.table import Workload
 AS_OBSERVED, ARRIVALS, AT_ONCE, AS_GIVEN = (
     "in which the trace shows arrivals as they came", "from the first arrival to the last",
     "the whole run, for all arrive at once", "as asked for")
+WAITING = "WAITING"  # the status of a task that is ready to start
 Table = TypeVar("Table", pl.DataFrame, pl.LazyFrame)
 
 
@@ -57,20 +62,71 @@ def refuse_empty(window: Window, arrive: bool, first: float, last: float) -> Non
                          f"they do from {first:g} to {last:g} s")
 
 
+def arrived(tasks: Table, window: Window | WindowFacts) -> Table:
+    """Return the rows of the tasks that arrive in the window."""
+    return _filtered(tasks, _arrives(window))
+
+
 def measured(tasks: Table, window: Window | WindowFacts) -> Table:
     """Return the rows of the tasks that count; *tasks* is the task table of a run."""
-    if isinstance(tasks, pl.DataFrame) and tasks.select(_counts(window).all()).item():
+    return _filtered(tasks, counts(window))
+
+
+def measured_jobs(jobs: pl.DataFrame, window: Window | WindowFacts) -> pl.DataFrame:
+    """Return the rows of the jobs that count; *jobs* is the job table of a run."""
+    waits = (pl.col("arrival") + pl.col("wait") > window.begin).fill_null(False)
+    return _filtered(jobs, _arrives(window) | (_before(window) & waits))
+
+
+def counts(window: Window | WindowFacts) -> pl.Expr:
+    """Whether a row of the task table of a run counts: the task arrives in the window, or waits as it begins."""
+    return _arrives(window) | waits_at_begin(window)
+
+
+def of_window(tasks: pl.DataFrame, window: Window | WindowFacts) -> pl.Series:
+    """Return bool[task]: whether a row of the task table of a run counts."""
+    return tasks.select(counts(window).alias("counts"))["counts"]
+
+
+def waits_at_begin(window: Window | WindowFacts) -> pl.Expr:
+    """Whether a task from before the window still waits as it begins, for its first start."""
+    starts_later = (pl.col("ready") + pl.col("wait_time") > window.begin).fill_null(False)
+    return _before(window) & (starts_later | still_waits())
+
+
+def still_waits() -> pl.Expr:
+    """Whether a task was ready to start, and never did."""
+    return pl.col("wait_time").is_null() & (pl.col("status") == WAITING)
+
+
+def waits_through(window: Window | WindowFacts) -> pl.Expr:
+    """Whether a task waits from the begin of the window to its end, or longer."""
+    starts_after = (pl.col("ready") + pl.col("wait_time") >= window.end).fill_null(False)
+    return (pl.col("ready") <= window.begin) & (starts_after | still_waits())
+
+
+def wait_until(end: float) -> pl.Expr:
+    """Return how long each task waited, s, of those that never started until *end*; null for what never can."""
+    return pl.when(still_waits()).then((pl.lit(end) - pl.col("ready")).clip(lower_bound=0.0)).otherwise("wait_time")
+
+
+def _filtered(tasks: Table, those: pl.Expr) -> Table:
+    if isinstance(tasks, pl.DataFrame) and tasks.select(those.all()).item():
         return tasks  # a month's are not copied
-    return tasks.filter(_counts(window))
+    return tasks.filter(those)
 
 
-def _counts(window: Window | WindowFacts) -> pl.Expr:
+def _arrives(window: Window | WindowFacts) -> pl.Expr:
     return pl.col("arrival").is_between(window.begin, window.end)
+
+
+def _before(window: Window | WindowFacts) -> pl.Expr:
+    return pl.col("arrival") < window.begin
 
 
 def window_facts(tasks: pl.DataFrame, timeline: pl.DataFrame, window: Window) -> WindowFacts:
     """Return what summary.json says of the window of a run: it ends with the run at the latest."""
-    inside = int(tasks.select(_counts(window).sum()).item())
+    inside = int(tasks.select(_arrives(window).sum()).item())
     return ended_window(timeline, window, inside, len(tasks))
 
 

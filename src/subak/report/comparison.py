@@ -1,7 +1,7 @@
 """The comparison: one row a measure, one value a scheduler (the mean over its seeds), and which value is best."""
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,6 +41,9 @@ MORE_OF_MACHINES: dict[str, list[tuple[str, str, Callable[[float | None], str]]]
     "energy": [("mean power", "watts_mean", power_text)], "carbon": [],
     "cost": [("of energy", "cost_energy", plain_text), ("of machines", "cost_machines", plain_text)]}
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
+WAITS = ("Wait time", "Allocation time", "Bounded slowdown", "Job wait", "Job slowdown")  # nobody is best who starves,
+# in these families, and in those whose names begin so
+STARVED = 0.001  # share of tasks more than another scheduler lets wait all through the window: that is starvation
 NEARER = dict(zip(PLACES, (operator.gt, None, operator.lt), strict=True))  # what is better: where the input is
 
 
@@ -81,7 +84,8 @@ def compare(runs: list[Run]) -> list[Row]:
     levels = max(len(run.summary.fairness.levels) if run.summary.fairness else 0 for run in runs)
     seeds = sorted({run.summary.seed for run in runs})
     texts = [facts.text for run in runs for facts in run.summary.objectives]
-    rows = [_row(measure, groups(runs), seeds, trace_days(runs))
+    starving = starving_of(runs)
+    rows = [_row(measure, groups(runs), seeds, trace_days(runs), starving if measure.family.startswith(WAITS) else ())
             for measure in (*objective_measures(texts), *measures(resource_names(runs), levels, _currencies(runs)))]
     if all(of is None or of.allocation == wait for of, wait in (
             (run.summary.federation, run.summary.wait_time) for run in runs)):  # it would say the wait time again
@@ -253,15 +257,30 @@ def _verdict(runs: list[Run]) -> str:
     if len(names) == 1:
         return (f"Tasks waited {rows['mean'].texts()[0]} on average before they started; "
                 f"one in a hundred waited longer than {rows['99 %'].texts()[0]}.")
-    return " ".join([_winner(names, rows["mean"], "lowest mean wait time"),
-                     _winner(names, rows["99 %"], "lowest 99th percentile")])
+    starving = starving_of(runs)
+    return " ".join([_winner(names, rows["mean"], "lowest mean wait time", starving),
+                     _winner(names, rows["99 %"], "lowest 99th percentile", starving)])
 
 
-def _row(measure: Measure, schedulers: dict[str, list[Run]], seeds: list[int], of: TraceDays | None) -> Row:
+def starving_of(runs: list[Run]) -> list[str]:
+    """Return the schedulers that let more tasks wait all through the window than another one does."""
+    shares = {}
+    for name, group in groups(runs).items():
+        facts = [run.summary.waited for run in on_trace(group) if run.summary.waited is not None]
+        if not facts:
+            return []
+        shares[name] = sum(each.through for each in facts) / max(sum(each.tasks for each in facts), 1)
+    return [name for name, share in shares.items() if share > min(shares.values()) + STARVED]
+
+
+def _row(
+    measure: Measure, schedulers: dict[str, list[Run]], seeds: list[int], of: TraceDays | None,
+    starving: Sequence[str],
+) -> Row:
     by_seed = [_by_seed(measure, runs, seeds) for runs in schedulers.values()]
     values = [_mean([measure.value(run.summary) for run in on_trace(runs)]) for runs in schedulers.values()]
-    rivals = [None if runs[0].summary.scheduler == RECORDED else value
-              for runs, value in zip(schedulers.values(), values, strict=True)]  # a log is no scheduler to choose
+    rivals = [None if runs[0].summary.scheduler == RECORDED or name in starving else value
+              for (name, runs), value in zip(schedulers.items(), values, strict=True)]  # a log cannot be chosen
     return Row(measure, values, _best(measure, rivals, by_seed, of), by_seed, of)
 
 
@@ -389,8 +408,9 @@ def _tasks(statuses: tuple[str, ...], summary: Summary) -> float | None:
     return sum(summary.status.get(status, 0) for status in statuses) if summary.status else None
 
 
-def _winner(names: list[str], row: Row, title: str) -> str:
-    ranked = sorted((value, name) for name, value in zip(names, row.values, strict=True) if value is not None)
+def _winner(names: list[str], row: Row, title: str, starving: Sequence[str]) -> str:
+    ranked = sorted((value, name) for name, value in zip(names, row.values, strict=True)
+                    if value is not None and name not in starving)
     text = row.measure.text
     alike = [name for value, name in ranked if text(value) == text(ranked[0][0])]
     if len(alike) == len(ranked) > 1:

@@ -6,7 +6,7 @@ import numpy as np
 
 from subak.measures.intervals import BY_COUNT, BY_DIFFERENCE, BY_OFFSET, LEVEL, PAIRS_MIN, Difference, TraceDays
 from subak.measures.plans import missed_words
-from subak.measures.runs import Run, groups, trace_days
+from subak.measures.runs import Run, Summary, groups, on_trace, trace_days
 from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING
 from subak.report.number_text import count_text, difference_text, seconds_text
@@ -16,6 +16,7 @@ from subak.workload.redraws import MODEL
 REDRAWN = {MODEL: "the workload drawn anew from its model for each"}
 VALUES_OF_TRACE = "Values are of the trace itself."
 DRAWS_WANTED = 20  # of whole days, and of users' days
+LITTLE_APART = 0.1  # of the queue, or of one task
 SPREAD_APART = 1.3  # of whole days over users' days: with more, days differ for everybody alike
 MIDDLE_APART = 0.25  # of draws' median from the trace's own value
 
@@ -32,8 +33,8 @@ WAYS = {
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*_settings(runs), *window_notes(runs), *_sketched(runs), *_seeds(runs), *_knowledge(runs), *_energy(runs),
-            *_plans(runs),
+    return [*_settings(runs), *window_notes(runs), *_waited(runs), *_sketched(runs), *_seeds(runs),
+            *_knowledge(runs), *_energy(runs), *_plans(runs),
             *([_mark(runs)] if several and marks else [])]
 
 
@@ -56,8 +57,45 @@ def window_notes(runs: list[Run]) -> list[str]:
         tasks = count_text(sum(window.tasks for window in of) / len(of))
         out = count_text(sum(window.left_out for window in of) / len(of))
         found.append(f"Measured from {seconds_text(begin)} to {seconds_text(end)} ({why}): {tasks} tasks that arrive "
-                     f"then, {out} left out; means over time are of that time.")
+                     f"then, {out} that do not; means over time are of that time.")
     return found
+
+
+def _waited(runs: list[Run]) -> Iterator[str]:
+    """Say who counts that did not arrive in the window or never started, who starves, and where Little's law fails."""
+    facts = {name: [run.summary for run in on_trace(group) if run.summary.waited is not None and run.summary.window]
+             for name, group in groups(runs).items()}
+    before, still, through = (_counts(facts, what) for what in ("before", "still", "through"))
+    if before:
+        yield f"Tasks that waited as the window began count with the whole of their waits: {before}."
+    if still:
+        yield f"Tasks that never started count with their waits until the window's end: {still}."
+    if through:
+        yield f"Waited from the window's begin to its end: {through}. Who lets more wait so is best in no wait."
+    apart = [said for name, group in facts.items() if (said := _little(name, group))]
+    if apart:
+        yield ("By Little's law, rate times mean wait, the mean queue would be another: "
+               f"{_few(apart)}. Such tasks wait on beyond the window's ends, or again after they had started.")
+
+
+def _counts(facts: dict[str, list[Summary]], what: str) -> str:
+    """Return the mean number over the runs of each scheduler that has any."""
+    means = {name: sum(getattr(each.waited, what) for each in group) / max(len(group), 1)
+             for name, group in facts.items()}
+    return _few([f"{count_text(round(mean))} of {name}" for name, mean in means.items() if mean >= 1])
+
+
+def _little(name: str, group: list[Summary]) -> str:
+    """Say where what a scheduler's waits make of the queue is not its queue; empty where it is."""
+    spans = [each.window.end - each.window.begin for each in group if each.window]
+    queues = [each.waiting.mean for each in group if each.waiting.mean is not None]
+    if not group or len(queues) < len(group) or sum(spans) <= 0.0:
+        return ""
+    by_law = sum(each.waited.tasks * (each.wait_time.mean or 0.0) for each in group if each.waited) / sum(spans)
+    queue = sum(queues) / len(queues)
+    if abs(by_law - queue) <= LITTLE_APART * max(by_law, queue, 1.0):
+        return ""
+    return f"{count_text(by_law)}, not {count_text(queue)}, of {name}"
 
 
 def _sketched(runs: list[Run]) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
+from msgspec import structs
 
 from subak.measures import of_run as measures
 from subak.measures.chunks.sketch import ACCURACY, Sketches
@@ -12,15 +13,17 @@ from subak.measures.jobs import (
     GROUPS_MAX,
     KINDS_OF_GROUPS,
     LEVELS,
+    WAITED,
     described,
     groups_of_kind,
     groups_of_stages,
     part_of_jobs,
     wait_by_length,
+    waited_facts,
     with_jobs,
 )
-from subak.measures.runs import Reason, Spread, WindowFacts
-from subak.measures.window import measured
+from subak.measures.runs import Reason, Spread, WaitedFacts, WindowFacts
+from subak.measures.window import of_window
 from subak.workload.table import Workload
 
 EXACT_MAX = 50_000_000  # tasks of which every wait is kept
@@ -85,7 +88,7 @@ class Exact:
     def __init__(self, of_stage: dict[str, pl.Series], folder: Path, turnaround: bool) -> None:
         """Begin without tasks in a *folder* that is there; *of_stage* is what `groups_of_stages` returns."""
         self.of_stage, self.stage = of_stage, folder / "stage.bin"
-        self.columns = Columns(("wait_time", "slowdown", *(("turnaround",) if turnaround else ())), folder)
+        self.columns = Columns(("wait_time", WAITED, "slowdown", *(("turnaround",) if turnaround else ())), folder)
         self.stage.write_bytes(b"")
 
     def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
@@ -105,8 +108,8 @@ class Exact:
         return pl.DataFrame([self.column(name) for name in names])
 
     def wait_time(self) -> Spread:
-        """Return the spread of all that started."""
-        return measures.spread(self.column("wait_time"))
+        """Return the spread of all that could start."""
+        return measures.spread(self.column(WAITED))
 
     def slowdown(self) -> Spread:
         """Return the spread of all that finished."""
@@ -114,7 +117,7 @@ class Exact:
 
     def lengths(self) -> dict[str, Spread]:
         """Return waits of tasks of short and of long jobs."""
-        return wait_by_length(self.tasks("wait_time", "length"))
+        return wait_by_length(self.tasks(WAITED, "length"))
 
     def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks."""
@@ -129,14 +132,19 @@ class Sketched:
 
     def __init__(self) -> None:
         self.names: dict[str, dict[str | None, int]] = {}  # the groups of each kind, and their numbers
+        self.still: dict[str, np.ndarray] = {}  # int64[group], how many of each kind's groups never started
         self.waits: dict[str, Sketches] = {}
         self.slowdowns: dict[str, Sketches] = {}
 
     def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
         """Count the tasks."""
-        wait, slowdown = (tasks[name].fill_null(float("nan")).to_numpy() for name in ("wait_time", "slowdown"))
+        wait, slowdown = (tasks[name].fill_null(float("nan")).to_numpy() for name in (WAITED, "slowdown"))
+        still = tasks["wait_time"].is_null().to_numpy() & ~np.isnan(wait)
         for kind in (kind for kind in KINDS_OF_GROUPS if kind in tasks.columns):
             group = self._numbered(kind, tasks[kind])
+            more = np.bincount(group[still], minlength=len(self.names[kind]))
+            before = self.still.get(kind, more[:0])
+            self.still[kind] = more + np.pad(before, (0, more.size - before.size))
             for held, values in ((self.waits, wait), (self.slowdowns, slowdown)):
                 held.setdefault(kind, Sketches()).add(group, values, len(self.names[kind]))
 
@@ -150,7 +158,7 @@ class Sketched:
         return column.replace_strict(found, number, return_dtype=pl.Int64).to_numpy()
 
     def wait_time(self) -> Spread:
-        """Return about the spread of all that started."""
+        """Return about the spread of all that could start."""
         return self.waits["length"].spread(*self.names["length"].values()) if self.waits else Spread()
 
     def slowdown(self) -> Spread:
@@ -170,7 +178,7 @@ class Sketched:
         waits, slowdowns = self.waits[kind], self.slowdowns[kind]
         table = pl.DataFrame({
             "by": kind, "name": pl.Series(list(self.names[kind]), dtype=pl.String), "number": range(waits.rows.size),
-            "tasks": waits.rows, "started": waits.values, "wait_mean": waits.means()})
+            "tasks": waits.rows, "started": waits.values - self.still[kind], "wait_mean": waits.means()})
         table = table.sort("tasks", "name", descending=[True, False]).head(GROUPS_MAX)
         found = {name: pl.Series([waits.quantile(number, level) for number in table["number"]], dtype=pl.Float64)
                  for name, level in LEVELS.items()}
@@ -185,6 +193,7 @@ class Tally:
         """Begin without tasks; *of_stage* is what `groups_of_stages` returns."""
         self.window, self.of_stage, self.spreads = window, of_stage, spreads
         self.tasks = 0
+        self.waited = WaitedFacts()
         self.status: dict[str, int] = {}
         self.recorded: dict[str, int] = {}
         self.reasons: dict[tuple[str, str | None], int] = {}
@@ -209,7 +218,12 @@ class Tally:
         self._note_firsts(counted)
         worked_out = counted.with_columns(
             slowdown=measures.bounded_slowdown(), turnaround=pl.col("finish") - pl.col("ready"))
-        self.spreads.add(worked_out, measured(workload.tasks, self.window)["stage"].to_numpy())
+        self.spreads.add(worked_out, workload.tasks["stage"].filter(of_window(tasks, self.window)).to_numpy())
+        self._note_waits(waited_facts(counted, self.window))
+
+    def _note_waits(self, part: WaitedFacts) -> None:
+        each = zip(structs.astuple(self.waited), structs.astuple(part), strict=True)
+        self.waited = WaitedFacts(*(before + more for before, more in each))
 
     def _note_firsts(self, tasks: pl.DataFrame) -> None:
         job, rows = tasks["job"].to_numpy(), np.arange(len(tasks))

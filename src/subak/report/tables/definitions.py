@@ -3,7 +3,8 @@ from subak.report.comparison import Measure
 
 DEFINITIONS: dict[tuple[str, str], str] = {
     ("Wait time", ""): "From the instant a task is ready (it arrived, and what it depends on ended) to its first "
-                       "start; over the tasks that started, the mean and what so many of them waited at most.",
+                       "start, or to the end of the window where it never starts; of the tasks that arrive in the "
+                       "window or still wait as it begins, the mean and what so many of them waited at most.",
     ("Wait time, short jobs", ""): "The wait time of tasks of jobs whose mean run time is at most that of nine in ten "
                                    "jobs.",
     ("Wait time, long jobs", ""): "The wait time of tasks of the one job in ten with the longest mean run time.",
@@ -54,8 +55,7 @@ DEFINITIONS: dict[tuple[str, str], str] = {
     ("Fairness", "longest starved"): "The longest time in which tasks of a queue waited and it held nothing.",
     ("Tasks", "finished"): "Tasks that ended by themselves.",
     ("Tasks", "running at the end"): "Tasks that had started and not ended when the run ended.",
-    ("Tasks", "waiting at the end"): "Tasks that had arrived and not started when the run ended; no wait time counts "
-                                     "them.",
+    ("Tasks", "waiting at the end"): "Tasks that had arrived and not started when the run ended.",
     ("Tasks", "unplaceable"): "Tasks that no machine could ever hold.",
     ("Tasks", "failed"): "Tasks whose last attempt failed.",
     ("Tasks", "cancelled"): "Tasks that were cancelled.",

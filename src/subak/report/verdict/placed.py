@@ -84,7 +84,8 @@ def worse_queues(runs: list[Run], others: list[Run]) -> WorseQueues | None:
 
 
 def _tasks(runs: list[Run]) -> pl.LazyFrame:
-    return pl.concat([run.tasks().select("wait_time", "run_time", pl.col("queue").cast(pl.String)) for run in runs])
+    return pl.concat([measured_tasks(run).select(pl.col("waited").alias("wait_time"), "run_time",
+                                                 pl.col("queue").cast(pl.String)) for run in runs])
 
 
 def _by_queue(runs: list[Run]) -> pl.DataFrame:
