@@ -53,6 +53,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
         "shares": ("a", "a=", "a=x", "=1", "a=2", "a=nan", "a=-1", "a=0.5", ""), "reclaims_per_hour": (*NEGATIVE, *HUGE[1:], "5"),
         "request_error": (*NEGATIVE, "1", *HUGE), "usage_swing": (*NEGATIVE, "1", *HUGE), "interference": (*NEGATIVE, "1", "0.5", "100.5", *HUGE),
+        "gangs": ("x", "", "Apart", "apart"),
         "estimates": ("x", "factor=0.5", "factor=x", "factor="),
         "scale": ("0", *NEGATIVE, *HUGE, "0.001", "1e9"),
         "remove": ("", "x", "0", "-1", "0%", "101%", "%", "1.5", "nan", "1e3", "99", "1:", "1:cpu", "1:gpu=1", "1:cpu=x", "1:cpu=nan", "1:cpu=-1",

@@ -26,6 +26,7 @@ class Settings(TypedDict, total=False):
     """Keyword arguments of `run` and `compare`. What each means, and its default, is in a scenario file's table."""
 
     resample: str
+    gangs: str
     interval: float | None
     until: float
     measure_from: float | None

@@ -11,7 +11,15 @@ import typer
 
 from subak.cli import completion
 from subak.errors import InputError
-from subak.experiment.scenario import FOREVER, Scenario, read_scenario, refuse_unknown, supported_settings
+from subak.experiment.scenario import (
+    FOREVER,
+    GANGS,
+    TOGETHER,
+    Scenario,
+    read_scenario,
+    refuse_unknown,
+    supported_settings,
+)
 from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.measures.energy.settings import energy_names
@@ -100,6 +108,10 @@ class ScenarioOptions:
         "FILE.toml", "What machines draw, what a kWh and a machine-hour cost and what a kWh emits: a file, or the name "
                      f"of a shipped one ({', '.join(energy_names())}); it is copied into the run folder. Objectives "
                      "may then be of energy, cost and carbon, such as 'energy.total < 500kWh'.", TIME)] = None
+    gangs: Annotated[str, _option(
+        "|".join(GANGS), "Gangs, whose tasks start together, under schedulers that start tasks one by one: together "
+                         "refuses them; apart takes gangs apart, and every table says so.", TIME,
+        show_default=True)] = TOGETHER
     slow_start: Annotated[float, _option(
         "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
                  "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0

@@ -21,13 +21,16 @@ from subak.errors import InputError
 from subak.experiment.fleets import edited
 from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import (
+    APART,
     FOREVER,
     IN_MEMORY,
+    TOGETHER,
     Scenario,
     changed_settings,
     delays,
     is_fair,
     is_planned,
+    keeps_gangs,
     searches,
     settings_of,
 )
@@ -63,7 +66,7 @@ from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
 from subak.policy_files import Given, named_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
-from subak.simulator.beforehand import refuse_inputs
+from subak.simulator.beforehand import refuse_gangs, refuse_inputs
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
@@ -180,6 +183,8 @@ def refuse_unfit(
         _refuse_energy(energy, scenario, inputs[1], window, asked)
     refuse_unconcerned(asked, inputs[0], window)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
+        if scenario.gangs == TOGETHER:
+            refuse_gangs(inputs[0], scheduler)
         with named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
 
@@ -467,6 +472,7 @@ def summarise(
         knows=knowledge(outcome.scheduler, outcome.federated.settings if outcome.federated else None,
                         scenario.estimates, workload),
         options=_options(outcome.scheduler, loop.interval, scenario, outcome.search_moves),
+        gangs_apart=0 if outcome.scheduler.keeps_gangs else int(np.count_nonzero(workload.gang_sizes())),
         workload=WorkloadFacts(source.name, source.origin, source.licence, tasks, len(workload.jobs)),
         redrawn=RedrawnFacts(**source.notes[REDRAWN]) if REDRAWN in source.notes else None,
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
@@ -512,6 +518,8 @@ def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
     one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
     one.parameters = _own_parameters(scenario, name)
     one.check_policy = scenario.check_policy and policy_file(name) is not None
+    if scenario.gangs == APART and keeps_gangs(name):  # which reads a policy's file
+        one.gangs = TOGETHER
     if not delays(name):
         one.locality_wait = Scenario().locality_wait
     if not searches(name):

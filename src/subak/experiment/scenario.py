@@ -30,6 +30,7 @@ from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
 FOREVER = float("inf")
+GANGS = TOGETHER, APART = "together", "apart"
 IN_MEMORY = ""  # the workload of a scenario that no file could hold
 
 
@@ -63,6 +64,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
     usage_swing: float = 0.0  # share of its request that a task does not use, or hold, during a part of its life
     interference: float = 0.0  # times the CPU they have that machines promise; tasks share it then; 0: they do not
+    gangs: str = TOGETHER  # of schedulers that cannot keep gangs together: apart, started task by task all the same
     estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
     locality_wait: float = LOCALITY_WAIT  # seconds for a machine with the input, then for its rack: delay scheduling
@@ -196,12 +198,21 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.reclaims_per_hour and not any(is_fair(scheduler) for scheduler in self.schedulers):
             raise InputError(f"reclaims_per_hour: none of the schedulers {', '.join(self.schedulers)} has a fair "
                              f"order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        if self.gangs not in GANGS:
+            raise InputError(f"gangs: must be one of {', '.join(GANGS)}, not {self.gangs!r}")
+        if self.gangs == APART and all(map(keeps_gangs, self.schedulers)):
+            raise InputError(f"gangs: {', '.join(self.schedulers)} keep gangs together; apart is for those that cannot")
         if self.locality_wait != LOCALITY_WAIT and not any(delays(scheduler) for scheduler in self.schedulers):
             raise InputError(f"locality_wait: none of the schedulers {', '.join(self.schedulers)} waits for machines "
                              "with inputs; delay-scheduling does")
         if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
             raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
                              "lotes does")
+
+
+def keeps_gangs(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, starts the tasks of a gang together."""
+    return named_scheduler(scheduler).keeps_gangs
 
 
 def seeds_of(scenario: Scenario, scheduler: str) -> list[int]:

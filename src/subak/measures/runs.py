@@ -261,6 +261,7 @@ class Summary(msgspec.Struct, frozen=True):
     seed: int = 0
     knows: str = ""  # what the scheduler knew of run times, and how well; empty for runs of versions before
     options: dict[str, Any] = {}
+    gangs_apart: int = 0  # whose tasks the scheduler started one by one, though they should start together
     workload: WorkloadFacts = WorkloadFacts()
     redrawn: RedrawnFacts | None = None  # None where seeds leave the workload as it is, or draw it from a model
     fleet: FleetFacts = FleetFacts()

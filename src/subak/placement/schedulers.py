@@ -119,7 +119,13 @@ class Scheduler:
     def starts_gangs(self) -> bool:
         """Whether the tasks of a gang start together under it; else each starts by itself."""
         return self.architecture in ("megha", "central") or (
-            self.select_machine is not None and not self.planned and self.order not in FAIR_ORDERS)
+            self.select_machine is not None and not self.planned and not self.delays
+            and self.order not in FAIR_ORDERS)
+
+    @property
+    def keeps_gangs(self) -> bool:
+        """Whether gangs start together in a run of it; what only replays a log starts them as the log says."""
+        return self.starts_gangs or self.recorded
 
     @property
     def kernels(self) -> tuple[str, ...]:

@@ -33,8 +33,8 @@ WAYS = {
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*_settings(runs), *window_notes(runs), *_waited(runs), *_sketched(runs), *_seeds(runs),
-            *_knowledge(runs), *_energy(runs), *_plans(runs),
+    return [*_settings(runs), *window_notes(runs), *_waited(runs), *_sketched(runs), *_gangs(runs),
+            *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs),
             *([_mark(runs)] if several and marks else [])]
 
 
@@ -168,6 +168,15 @@ def _waits_of_draws(runs: list[Run]) -> Iterator[str]:
         yield f"Beware: the mean wait of the median draw is not the trace's: {_few(apart)}."
     if alike:
         yield f"Days differ for all users alike, more than each user's days do apart: by the waits of {_few(alike)}."
+
+
+def _gangs(runs: list[Run]) -> list[str]:
+    """Say who took gangs apart, so that waits are not of the same work."""
+    apart = {name: group[0].summary.gangs_apart for name, group in groups(runs).items() if group[0].summary.gangs_apart}
+    if not apart:
+        return []
+    return [f"Beware: {', '.join(apart)} started the tasks of {count_text(max(apart.values()))} gangs one by one, not "
+            "together (--gangs apart), so that waits are not of the work that others had."]
 
 
 def _knowledge(runs: list[Run]) -> list[str]:

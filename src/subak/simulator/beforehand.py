@@ -47,6 +47,15 @@ def refuse_inputs(
         tree_of_paths(workload.jobs["queue"].to_list(), queues)
 
 
+def refuse_gangs(workload: Workload, scheduler: Scheduler) -> None:
+    """Raise InputError for gangs under a scheduler that starts their tasks one by one."""
+    gangs = int(np.count_nonzero(workload.gang_sizes()))
+    if gangs and not scheduler.keeps_gangs:
+        raise InputError(f"gangs: {scheduler.name} starts the tasks of a gang one by one, and "
+                         f"{workload.provenance.name} has {gangs:,} gangs; first-fit, easy, conservative, central and "
+                         "megha start them together; apart (--gangs apart) takes gangs apart, and says so")
+
+
 def _refuse_federation(
     workload: Workload, fleet: Fleet, scheduler: Scheduler, settings: Federation, faults: FaultPlan | None,
     queues: TreeFile | None,
