@@ -22,7 +22,7 @@ from subak.placement.rigid.reservations import close_if_unused, open_profile
 from subak.placement.rigid.start import holds
 from subak.policy import find_scheduler
 from subak.simulator.central.engines import central_loop
-from subak.simulator.central.rigid import gangs_of_tasks
+from subak.simulator.central.gangs import gangs_of_tasks
 from subak.simulator.engine.setup import Terms
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate

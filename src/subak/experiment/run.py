@@ -183,8 +183,7 @@ def refuse_unfit(
         _refuse_energy(energy, scenario, inputs[1], window, asked)
     refuse_unconcerned(asked, inputs[0], window)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
-        if scenario.gangs == TOGETHER:
-            refuse_gangs(inputs[0], scheduler)
+        refuse_gangs(inputs[0], scheduler, scenario.gangs == APART, scenario.reclaims_per_hour)
         with named(scenario):
             refuse_inputs(*inputs, scheduler, settings_of(scenario, name), faults, queues, failures)
 

@@ -6,6 +6,10 @@ and its shape is closed when there is none, until nobody is left; (4) a queue be
 preemption (`reclaim`).
 
 A queue's share is its dominant share of the capacity that is there at the time.
+
+A gang has its turn as one: when none of its tasks is missing, it stands in its leaf's lane by the task that came last,
+and counts there as all of them. It starts as a whole, each task where the placement puts it after those before it, or
+not at all. Its leaf is then passed over until something ends or machines change: others of its shape may still start.
 """
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,7 +19,8 @@ import numpy as np
 from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.marks import inlined, noinline
-from subak.placement.claims import Claims, claim
+from subak.placement.claims import TASK_FINISHED, TASK_WAITING, Claims, claim, take_back
+from subak.placement.rigid.start import holds
 from subak.queues.hierarchy import (
     NOBODY,
     Hierarchy,
@@ -33,6 +38,16 @@ from subak.workload.tasks import Tasks
 
 ENOUGH = 1.0 + 1e-9  # times a guarantee or a limit: what counts as not above it
 CAPPED = 0  # of `size`: how many leaves are capped
+
+
+class FairGangs(NamedTuple):
+    """The gangs of a run; all empty where it has none."""
+
+    of_task: np.ndarray  # int32[task], its gang; a task that starts by itself is one
+    first: np.ndarray  # int64[gang + 1], where its tasks begin in `task`
+    task: np.ndarray  # int32[task], the tasks gang by gang
+    missing: np.ndarray  # int32[gang]: tasks that neither wait nor have ended
+    left: np.ndarray  # int32[gang]: tasks that have not ended
 
 
 class Fair(NamedTuple):
@@ -54,6 +69,7 @@ class Fair(NamedTuple):
     capped: np.ndarray  # int32[leaf], the leaves that are kept from being served, the first `size`
     size: np.ndarray  # int64[1]: CAPPED
     has_limits: bool
+    gangs: FairGangs
 
 
 @inlined
@@ -65,7 +81,7 @@ def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
 
     *guarantee* is float64[node] where those within their guarantees go first, else empty.
     """
-    note_instant(fleet, tasks, fair, ended, arrived, freed)
+    note_instant(fleet, tasks, fair, ended, arrived, freed, claims)
     if guarantee.size > 0:
         note_guarantees(fair, guarantee)
         serve(fleet, tasks, fair, select_machine, guarantee, claims)
@@ -75,12 +91,21 @@ def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
 
 @inlined
 def note_instant(
-    fleet: FleetState, tasks: Tasks, fair: Fair, ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray
+    fleet: FleetState, tasks: Tasks, fair: Fair, ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray,
+    claims: Claims,
 ) -> None:
     """Tell the tree what ended, what waits now, and what may be served again."""
+    has_gangs = fair.gangs.of_task.size > 0
     for task in ended:
         note_end(fair, tasks, task)
+        if has_gangs and claims.status[task] == TASK_FINISHED:
+            fair.gangs.missing[fair.gangs.of_task[task]] -= 1
+            fair.gangs.left[fair.gangs.of_task[task]] -= 1
     for task in arrived:
+        if has_gangs:
+            fair.gangs.missing[fair.gangs.of_task[task]] -= 1
+            if fair.gangs.missing[fair.gangs.of_task[task]] > 0:
+                continue
         let_wait(fair, tasks, task)
     if freed.size > 0:
         open_fitting(fleet, tasks, fair, freed)
@@ -116,14 +141,21 @@ def note_guarantees(fair: Fair, guarantee: np.ndarray) -> None:
 
 @inlined
 def let_wait(fair: Fair, tasks: Tasks, task: int) -> None:
-    """Let a task wait in its leaf."""
-    leaf = fair.leaf[task]
+    """Let a task wait in its leaf, and with it all that start together with it."""
+    leaf, count = fair.leaf[task], together(fair, task)
     push(fair.lanes, tasks.rank, leaf, task)
     node = fair.queue[leaf]
     while node != NOBODY:
-        fair.waiting[node] += 1
+        fair.waiting[node] += count
         node = fair.parent[node]
-    add_task(fair.tree, leaf)
+    for _ in range(count):
+        add_task(fair.tree, leaf)
+
+
+@inlined
+def together(fair: Fair, task: int) -> int:
+    """Return how many tasks start with a task that waits, itself among them."""
+    return int(fair.gangs.left[fair.gangs.of_task[task]]) if fair.gangs.of_task.size > 0 else 1
 
 
 @inlined
@@ -169,11 +201,35 @@ def serve(
         if leaf == NOBODY:
             return
         task = fair.lanes.root[leaf]
+        if together(fair, task) > 1:
+            if claim_gang(fleet, tasks, fair, select_machine, task, claims):
+                start(fair, tasks, leaf)
+            else:
+                cap(fair, leaf)
+            continue
         machine = select_machine(fleet, tasks, task)
         if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
             close_shape(fair.tree, tasks.shape[task])
             continue
         start(fair, tasks, leaf)
+
+
+@noinline
+def claim_gang(
+    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], task: int, claims: Claims
+) -> bool:
+    """Claim a machine for each waiting task of a gang, or none of them: whether all have one."""
+    gangs, began, gang = fair.gangs, claims.size[0], fair.gangs.of_task[task]
+    if not holds(fleet, tasks, tasks.shape[task], gangs.left[gang]):
+        return False
+    for place in range(gangs.first[gang], gangs.first[gang + 1]):
+        member = gangs.task[place]
+        if claims.status[member] == TASK_WAITING:
+            machine = select_machine(fleet, tasks, member)
+            if machine == NOWHERE or not claim(claims, fleet, tasks, member, machine):
+                take_back(claims, fleet, tasks, began)
+                return False
+    return True
 
 
 @inlined
@@ -192,14 +248,17 @@ def next_turn(fleet: FleetState, tasks: Tasks, fair: Fair, guarantee: np.ndarray
 
 @inlined
 def start(fair: Fair, tasks: Tasks, leaf: int) -> None:
-    """Take the first task of a leaf, which has got a machine, out of its lane."""
+    """Take the first task of a leaf, which has got a machine, out of its lane, with all that start together with it."""
     task = pop(fair.lanes, tasks.rank, leaf)
-    node = fair.queue[leaf]
+    count, node = together(fair, task), fair.queue[leaf]
     while node != NOBODY:
-        fair.waiting[node] -= 1
+        fair.waiting[node] -= count
         node = fair.parent[node]
-    hold(fair, tasks, task, 1)
-    begin_task(fair.tree, leaf)
+    for _ in range(count):
+        hold(fair, tasks, task, 1)
+        begin_task(fair.tree, leaf)
+    if fair.gangs.of_task.size > 0:
+        fair.gangs.missing[fair.gangs.of_task[task]] = count
 
 
 @inlined
@@ -214,10 +273,10 @@ def saturated(fleet: FleetState, fair: Fair) -> int:
 
 @inlined
 def at_limit(fair: Fair, tasks: Tasks, leaf: int, shape: int) -> bool:
-    """Whether one more task would lift a queue above its limit."""
-    node = fair.queue[leaf]
+    """Whether what is first in a leaf would lift a queue above its limit."""
+    node, count = fair.queue[leaf], together(fair, fair.lanes.root[leaf])
     while node != NOBODY:
-        if fair.limit[node] < np.inf and share_with(fair, tasks, node, shape, 1) > fair.limit[node] * ENOUGH:
+        if fair.limit[node] < np.inf and share_with(fair, tasks, node, shape, count) > fair.limit[node] * ENOUGH:
             return True
         node = fair.parent[node]
     return False
@@ -225,7 +284,7 @@ def at_limit(fair: Fair, tasks: Tasks, leaf: int, shape: int) -> bool:
 
 @inlined
 def share_with(fair: Fair, tasks: Tasks, node: int, shape: int, sign: int) -> float:
-    """Return a queue's dominant share with a task of a shape more (*sign* 1), less (-1), or as it is (0)."""
+    """Return a queue's dominant share with *sign* tasks of a shape more, less (-1), or as it is (0)."""
     share = 0.0
     for resource in range(fair.used.shape[1]):
         amount = fair.used[node, resource] + sign * tasks.request[resource, shape]
@@ -235,11 +294,11 @@ def share_with(fair: Fair, tasks: Tasks, node: int, shape: int, sign: int) -> fl
 
 @inlined
 def may_take(fair: Fair, tasks: Tasks, leaf: int, shape: int, guarantee: np.ndarray) -> bool:
-    """Whether a task more leaves the leaf's queue, and all above it, within their guarantees and limits."""
-    node = fair.queue[leaf]
+    """Whether what is first in a leaf leaves its queue, and all above it, within their guarantees and limits."""
+    node, count = fair.queue[leaf], together(fair, fair.lanes.root[leaf])
     while node > 0:
         most = min(guarantee[node], fair.limit[node])
-        if share_with(fair, tasks, node, shape, 1) > most * ENOUGH:
+        if share_with(fair, tasks, node, shape, count) > most * ENOUGH:
             return False
         node = fair.parent[node]
     return True

@@ -119,8 +119,7 @@ class Scheduler:
     def starts_gangs(self) -> bool:
         """Whether the tasks of a gang start together under it; else each starts by itself."""
         return self.architecture in ("megha", "central") or (
-            self.select_machine is not None and not self.planned and not self.delays
-            and self.order not in FAIR_ORDERS)
+            self.select_machine is not None and not self.planned and not self.delays)
 
     @property
     def keeps_gangs(self) -> bool:

@@ -47,13 +47,20 @@ def refuse_inputs(
         tree_of_paths(workload.jobs["queue"].to_list(), queues)
 
 
-def refuse_gangs(workload: Workload, scheduler: Scheduler) -> None:
-    """Raise InputError for gangs under a scheduler that starts their tasks one by one."""
+def refuse_gangs(workload: Workload, scheduler: Scheduler, apart: bool, reclaims_per_hour: float) -> None:
+    """Raise InputError for gangs under a scheduler that starts their tasks one by one, unless they may be *apart*.
+
+    Places are taken back for one task at a time, and so of no gangs.
+    """
     gangs = int(np.count_nonzero(workload.gang_sizes()))
-    if gangs and not scheduler.keeps_gangs:
+    if gangs and reclaims_per_hour > 0 and scheduler.order in FAIR_ORDERS:
+        raise InputError(f"reclaims_per_hour: takes places of one task for another, and {workload.provenance.name} has "
+                         f"{gangs:,} gangs; it must be 0")
+    if gangs and not scheduler.keeps_gangs and not apart:
         raise InputError(f"gangs: {scheduler.name} starts the tasks of a gang one by one, and "
-                         f"{workload.provenance.name} has {gangs:,} gangs; first-fit, easy, conservative, central and "
-                         "megha start them together; apart (--gangs apart) takes gangs apart, and says so")
+                         f"{workload.provenance.name} has {gangs:,} gangs; first-fit, easy, conservative, fair "
+                         "orders, central and megha start them together; apart (--gangs apart) takes gangs apart, and "
+                         "says so")
 
 
 def _refuse_federation(

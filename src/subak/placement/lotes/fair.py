@@ -23,7 +23,7 @@ def fair_lotes_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
     freed: np.ndarray, nothing: np.ndarray, claims: Claims,
 ) -> None:
     """Serve the tree: *ended* and *arrived* are int32[task], *freed* int32[machine], *nothing* float64[0]."""
-    note_instant(fleet, tasks, fair, ended, arrived, freed)
+    note_instant(fleet, tasks, fair, ended, arrived, freed, claims)
     while True:
         leaf = next_turn(fleet, tasks, fair, nothing)
         if leaf == NOBODY:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.marks import inlined, noinline
-from subak.placement.claims import KEPT, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING, VIOLATED_RULE
+from subak.placement.claims import KEPT, TASK_FINISHED, TASK_RUNNING, VIOLATED_RULE
 from subak.placement.rigid.backfill import serve
 from subak.placement.rigid.gangs import NOBODY, corrected_end
 from subak.placement.rigid.profile import IS_OPEN, RESERVATIONS, hold
@@ -24,8 +24,9 @@ from subak.placement.rigid.reservations import (
     somebody_waits,
 )
 from subak.queues.line import ABSENT, NO_MEMBER, first_below, set_key
+from subak.simulator.central.gangs import gangs_of_tasks, give_up_too_large, lose_gangs
 from subak.simulator.central.loop import advance
-from subak.simulator.engine.attempts import commit, forget_lost_events, lose
+from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import (
     ARRIVED_NOW,
@@ -43,37 +44,9 @@ from subak.workload.table import Workload
 
 def build_rigid_run(prepared: Prepared, workload: Workload, rule: int) -> Rigid:
     """Return that nobody waits yet; gangs that all machines together could never hold become unplaceable."""
-    simulation = prepared.simulation
-    gangs = gangs_of_tasks(workload)
-    size = np.bincount(gangs)[gangs]
-    if size.max() > 1:
-        simulation.claims.status[size > most_at_once(simulation)[simulation.tasks.shape]] = TASK_UNPLACEABLE
+    simulation, gangs = prepared.simulation, gangs_of_tasks(workload)
+    give_up_too_large(simulation, gangs)
     return build_rigid(simulation.fleet, simulation.tasks, gangs, rule)
-
-
-def gangs_of_tasks(workload: Workload) -> np.ndarray:
-    """Return int64[task], the gang of each; a task that starts by itself is one. They are numbered by first tasks."""
-    stage = workload.tasks["stage"].to_numpy()
-    alone = workload.gang_sizes()[stage] == 0
-    keys = np.where(alone, len(workload.stages) + np.arange(stage.size), stage)
-    _, first, found = np.unique(keys, return_index=True, return_inverse=True)
-    number = np.empty(first.size, np.int64)
-    number[np.argsort(first)] = np.arange(first.size)
-    return number[found.reshape(-1)]
-
-
-def most_at_once(simulation: Simulation) -> np.ndarray:
-    """Return int64[shape]: how many tasks the machines could hold at once, each with the most that it ever has."""
-    fleet, tasks, changes = simulation.fleet, simulation.tasks, simulation.changes
-    most = fleet.capacity.astype(np.int64)
-    for row, amounts in enumerate(changes.capacity):
-        np.maximum.at(most[row], changes.machine[changes.present], amounts[changes.present])
-    bits = np.unpackbits(fleet.allowed.view(np.uint8), axis=1, bitorder="little").astype(bool)
-    counts = np.empty(tasks.constraint_set.size, np.int64)
-    for shape, asked in enumerate(tasks.request.T):
-        copies = (most[asked > 0] // asked[asked > 0, None]).min(axis=0)
-        counts[shape] = copies[bits[tasks.constraint_set[shape]]].sum()
-    return counts
 
 
 def run_rigid(sim: Simulation, rigid: Rigid, select_machine: Callable[..., int], budget: int) -> int:
@@ -103,7 +76,7 @@ def note_ends(sim: Simulation, rigid: Rigid) -> None:
     has_changed = sim.counts[NEXT_CHANGE] > rigid.notes[CHANGES_SEEN]
     if has_changed:
         rigid.notes[CHANGES_SEEN] = sim.counts[NEXT_CHANGE]
-        lose_gangs(sim, rigid)
+        lose_gangs(sim, rigid.gangs.of_task, rigid.gangs.first, rigid.gangs.task)
     for task in sim.step.ended[: sim.counts[ENDED_NOW]]:  # of lost gangs too
         if sim.claims.status[task] == TASK_FINISHED:
             note_end(rigid, task)
@@ -123,20 +96,6 @@ def note_arrivals(rigid: Rigid, arrived: np.ndarray) -> None:
         rigid.gangs.missing[gang] -= 1
         if rigid.gangs.missing[gang] == 0:
             let_wait(rigid, gang)
-
-
-@noinline
-def lose_gangs(sim: Simulation, rigid: Rigid) -> None:
-    """Lose what still runs of gangs of which an attempt was lost."""
-    gangs = rigid.gangs
-    for lost in range(sim.counts[ENDED_NOW]):
-        if sim.claims.status[sim.step.ended[lost]] == TASK_WAITING:
-            gang = gangs.of_task[sim.step.ended[lost]]
-            for place in range(gangs.first[gang], gangs.first[gang + 1]):
-                task = gangs.task[place]
-                if sim.claims.status[task] == TASK_RUNNING:
-                    lose(sim, task, sim.progress.machine[task])
-    forget_lost_events(sim)
 
 
 @noinline

@@ -11,7 +11,7 @@ from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_UNPLACEABLE, build_claims
 from subak.placement.fits.best_fit import ALIGNED, LEAST_FREE, MOST_FREE
 from subak.placement.schedulers import SCHEDULERS
-from subak.simulator.central.rigid import gangs_of_tasks, most_at_once
+from subak.simulator.central.gangs import gangs_of_tasks, most_at_once
 from subak.simulator.engine.estimates import with_estimates
 from subak.simulator.engine.heap import build_events
 from subak.simulator.engine.run_loop import LoopResult

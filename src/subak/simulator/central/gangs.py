@@ -1,0 +1,57 @@
+"""Gangs of a central run: which tasks start together, which are too large, and what a loss means to the others."""
+import numpy as np
+
+from subak.marks import noinline
+from subak.placement.claims import TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
+from subak.simulator.engine.attempts import forget_lost_events, lose
+from subak.simulator.engine.state import ENDED_NOW, Simulation
+from subak.workload.table import Workload
+
+
+def gangs_of_tasks(workload: Workload) -> np.ndarray:
+    """Return int64[task], the gang of each; a task that starts by itself is one. They are numbered by first tasks."""
+    stage = workload.tasks["stage"].to_numpy()
+    alone = workload.gang_sizes()[stage] == 0
+    keys = np.where(alone, len(workload.stages) + np.arange(stage.size), stage)
+    _, first, found = np.unique(keys, return_index=True, return_inverse=True)
+    number = np.empty(first.size, np.int64)
+    number[np.argsort(first)] = np.arange(first.size)
+    return number[found.reshape(-1)]
+
+
+def give_up_too_large(simulation: Simulation, gangs: np.ndarray) -> None:
+    """Let gangs, int64[task], be unplaceable that all machines together could never hold."""
+    size = np.bincount(gangs)[gangs]
+    if size.max() > 1:
+        simulation.claims.status[size > most_at_once(simulation)[simulation.tasks.shape]] = TASK_UNPLACEABLE
+
+
+def most_at_once(simulation: Simulation) -> np.ndarray:
+    """Return int64[shape]: how many tasks the machines could hold at once, each with the most that it ever has."""
+    fleet, tasks, changes = simulation.fleet, simulation.tasks, simulation.changes
+    most = fleet.capacity.astype(np.int64)
+    for row, amounts in enumerate(changes.capacity):
+        np.maximum.at(most[row], changes.machine[changes.present], amounts[changes.present])
+    bits = np.unpackbits(fleet.allowed.view(np.uint8), axis=1, bitorder="little").astype(bool)
+    counts = np.empty(tasks.constraint_set.size, np.int64)
+    for shape, asked in enumerate(tasks.request.T):
+        copies = (most[asked > 0] // asked[asked > 0, None]).min(axis=0)
+        counts[shape] = copies[bits[tasks.constraint_set[shape]]].sum()
+    return counts
+
+
+@noinline
+def lose_gangs(sim: Simulation, of_task: np.ndarray, first: np.ndarray, member: np.ndarray) -> None:
+    """Lose what still runs of gangs of which an attempt was lost.
+
+    *of_task* is int32[task], the gang of each; *member* int32[task], the tasks gang by gang, those of one from
+    *first*, int64[gang + 1], on.
+    """
+    for lost in range(sim.counts[ENDED_NOW]):
+        if sim.claims.status[sim.step.ended[lost]] == TASK_WAITING:
+            gang = of_task[sim.step.ended[lost]]
+            for place in range(first[gang], first[gang + 1]):
+                task = member[place]
+                if sim.claims.status[task] == TASK_RUNNING:
+                    lose(sim, task, sim.progress.machine[task])
+    forget_lost_events(sim)
