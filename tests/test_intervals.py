@@ -302,6 +302,9 @@ def test_values_of_a_comparison_are_those_on_the_trace_and_so_is_the_best():
     assert "Beware: the mean wait of the median draw is not the trace's: a (+205 %), b (+205 %)." in said
     assert "Differences are the trace's own" in " ".join(difference_notes([("wait", row.differences())], "ab", SEVEN))
     assert "Means over" not in said
+    without = [run for run in runs if run.summary.seed > 1]
+    assert mean_wait(without).values == pytest.approx([3.05, 6.1])
+    assert "Values are means over draws of the trace's days; seed 1 is the trace itself." in " ".join(notes(without))
     few = " ".join(notes([run for run in runs if run.summary.seed < 7]))
     assert "No value is marked as best: 95 % intervals of a trace take seeds 1-7, not 6." in few
     uneven = [replace(run, summary=structs.replace(run.summary, redrawn=RedrawnFacts(8, 600.0, 7, 12.4)))

@@ -14,7 +14,8 @@ from subak.workload.days import DAY_S, ITSELF, SESSIONS_FEW, USERS_DAYS, WHOLE_D
 from subak.workload.redraws import MODEL
 
 REDRAWN = {MODEL: "the workload drawn anew from its model for each"}
-VALUES_OF_TRACE = "Values are of the trace itself."
+VALUES_OF_TRACE, VALUES_OF_DRAWS = "Values are of the trace itself.", (
+    "Values are means over draws of the trace's days; seed 1 is the trace itself.")
 DRAWS_WANTED = 20  # of whole days, and of users' days
 LITTLE_APART = 0.1  # of the queue, or of one task
 SPREAD_APART = 1.3  # of whole days over users' days: with more, days differ for everybody alike
@@ -130,12 +131,17 @@ def _redrawn(runs: list[Run]) -> Iterator[str]:
     seeds = {run.summary.seed for run in runs}
     kinds = [sum(drawn_by(seed) == kind for seed in seeds) for kind in (WHOLE_DAYS, USERS_DAYS)]
     parts = parts_text(facts.days, facts.length)
-    yield (f"{VALUES_OF_TRACE} For the intervals its {parts} were drawn anew: {kinds[0]} times for all users together, "
+    yield (f"{values_of(runs)} For the intervals its {parts} were drawn anew: {kinds[0]} times for all users together, "
            f"{kinds[1]} times for each apart.")
     if min(kinds) < DRAWS_WANTED:
         yield f"Intervals narrow with more draws, up to --seeds 1-{2 * DRAWS_WANTED + 1}."
     yield from uneven(facts.sessions)
     yield from _waits_of_draws(runs)
+
+
+def values_of(runs: list[Run]) -> str:
+    """Say of what the values of runs on a trace, or on draws of it, are."""
+    return VALUES_OF_TRACE if any(drawn_by(run.summary.seed) == ITSELF for run in runs) else VALUES_OF_DRAWS
 
 
 def uneven(sessions: float) -> list[str]:

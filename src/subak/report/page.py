@@ -20,7 +20,7 @@ from subak.report.charts.runs import chart_makers
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import IMAGE_FORMATS, PICTURE_FORMATS, document, figure, filled, heading
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table, worst_table
-from subak.report.notes import VALUES_OF_TRACE, difference_notes, notes
+from subak.report.notes import difference_notes, notes, values_of
 from subak.report.number_text import count_text
 from subak.report.pictures import IMAGE_WIDTH, Notify, picture_paths, spec_of, write_images
 from subak.report.tables.differences import Compared, baseline_of, compared
@@ -190,7 +190,7 @@ def _measures(title: str, rows: Sequence[Compared], runs: list[Run], baseline: i
     notes = [f"Below each value: its difference from {names[baseline]}"
              + (", with the 95 % interval." if any(found.ends for row in rows for found in row.differences) else ".")
              ] if len(names) > 1 else []
-    notes += [VALUES_OF_TRACE if trace_days(runs) else "Means over seeds."] if seeds > 1 else []
+    notes += [values_of(runs) if trace_days(runs) else "Means over seeds."] if seeds > 1 else []
     notes += ["The best of a row is marked."] if len(names) > 1 else []
     return tags.tag("section", tags.tag("h2", title) if title else "", tags.tag("p", " ".join(notes), class_="note"),
                     table)
