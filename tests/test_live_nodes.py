@@ -159,6 +159,32 @@ def test_a_lease_is_begun_by_nothing_else():
     assert not [effect for effect in ready.effects if isinstance(effect, Ping)]
 
 
+def test_a_task_waits_on_its_machine_while_the_executors_lease_is_over(monkeypatch):
+    """Answers come too late from 2 s to 14 s to begin the lease anew, and soon enough for the worker to go on.
+
+    Were it begun, the executor would refuse it, and it would be lost, placed again and refused again all the while.
+    """
+    world = world_of(jobs=[JobCase(9.0, "client", JOB, (((2.0, 0),),))], standby=False)
+    fresh = Timing.fresh.fget
+    monkeypatch.setattr(Timing, "fresh", property(lambda timing: -1.0 if 2.0 <= world.now < 14.0 else fresh(timing)))
+    world.until(13.5)
+    assert not world.watch.tries and world.machines.all[0].process.node.held_back
+    world.until(20.0)
+    assert dict(world.watch.tries) == {(0, 0): 1} and not world.watch.alive
+    assert not world.machines.all[0].process.node.held_back
+
+
+def test_what_was_held_back_is_not_begun_once_it_was_cancelled(monkeypatch):
+    world = world_of(jobs=[JobCase(9.0, "client", JOB, (((2.0, 0),),))], standby=False)
+    fresh = Timing.fresh.fget
+    monkeypatch.setattr(Timing, "fresh", property(lambda timing: -1.0 if 2.0 <= world.now < 14.0 else fresh(timing)))
+    world.until(12.0)
+    assert world.machines.all[0].process.node.held_back
+    ask(world, "drain", number_of(world))
+    world.until(20.0)
+    assert not world.watch.tries and not world.machines.all[0].process.node.held_back
+
+
 def test_the_shares_of_queues_are_their_guarantees_in_the_tree():
     world = world_of()
     node = world.masters[0].node

@@ -164,6 +164,8 @@ class WorkerNode(PlainNode):
             {number: ME.blank(incarnation=1, top=NOBODY, configuration=NOBODY)})  # type: ignore[arg-type]
         self.alive: set[Key] = set()  # attempts that the executor was told to begin, and has not said to have ended
         self.halting: set[Key] = set()  # those of them that are being ended
+        self.pinged = float("-inf")  # when the executor's lease last began anew
+        self.held_back: list[Start] = []  # until it does again
         self.graces: dict[int, float] = {}  # by row
         self.row_at: dict[Key, int] = {}  # where attempts are, or were
         self.written = b""
@@ -360,10 +362,13 @@ class WorkerNode(PlainNode):
         stage = job.stage_of(place)
         self.graces[number] = stage.grace_s
         limit = row["limit"]
-        self.effects.append(Start(AttemptToRun(
+        start_ = Start(AttemptToRun(
             key, Fence(start >> INCARNATION_BITS, self.me["epoch"], start & NUMBER_MASK), stage.command, job.name,
             job.queue, place - job.first, stage.environment, stage.folder, None, stage.umask, stage.memory, stage.cpu,
-            stage.cpu_limited, limit if limit < FOREVER else 0.0, stage.grace_s), stage.user))
+            stage.cpu_limited, limit if limit < FOREVER else 0.0, stage.grace_s), stage.user)
+        # an executor whose lease is over refuses; the task would be lost, placed again at once, and refused again
+        in_time = self.now < self.pinged + self.timing.executor_lease
+        (self.effects if in_time else self.held_back).append(start_)
         self.alive.add(key)
 
     def _halt(self, task: int, reason: int) -> None:
@@ -374,6 +379,7 @@ class WorkerNode(PlainNode):
                 if reason == LEASE_LOST:
                     grace = max(min(grace, self._lease_left()), GRACE_MIN)
                 self.halting.add(key)
+                self.held_back = [start for start in self.held_back if start.attempt.key != key]
                 self.effects.append(End(key, grace))
 
     def _lease_left(self) -> float:
@@ -433,7 +439,7 @@ class WorkerNode(PlainNode):
         What has ended meanwhile is noted before the first tick, which ends what runs where the lease is over.
         """
         there = {each.key: each for each in known}
-        self.alive = {key for key, each in there.items() if each.ending is None}
+        self.alive, self.held_back = {key for key, each in there.items() if each.ending is None}, []
         number = self.workers.rows.first[self.number]
         while number != NOBODY:
             row = self.workers.rows.row[number]
@@ -469,7 +475,9 @@ class WorkerNode(PlainNode):
         """Let the executor forget what was forgotten, and know that the worker lives."""
         kinds = {row["kind"] for row in self.inbox}
         if LEASE in kinds and self.now - self.me["heard"] <= self.timing.fresh:
-            self.effects.append(Ping())
+            self.pinged = self.now
+            self.effects += [Ping(), *self.held_back]
+            self.held_back = []
         if TICK in kinds:
             self.retract_unneeded(LOCAL_MASTER, self._jobs_held)
             self.row_at = {key: number for key, number in self.row_at.items() if self._row_of(key) != NOBODY}
