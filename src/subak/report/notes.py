@@ -34,7 +34,7 @@ WAYS = {
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*_settings(runs), *window_notes(runs), *_waited(runs), *_sketched(runs), *_gangs(runs),
+    return [*_settings(runs), *window_notes(on_trace(runs)), *_waited(runs), *_sketched(runs), *_gangs(runs),
             *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs),
             *([_mark(runs)] if several and marks else [])]
 
@@ -213,7 +213,7 @@ def knows_of(group: list[Run]) -> str:
 def _mark(runs: list[Run]) -> str:
     seeds = seeds_of(runs)
     if seeds == 1:
-        return "* best of these single runs; --seeds 1-10 shows whether that is chance."
+        return "* best of these single runs; --seeds 1-10, or 1-41 of a trace, shows whether that is chance."
     if trace_days(runs) is not None and seeds < SEEDS_OF_TRACE:
         return f"No value is marked as best: 95 % intervals of a trace take seeds 1-{SEEDS_OF_TRACE}, not {seeds}."
     if seeds < PAIRS_MIN:
