@@ -87,6 +87,14 @@ def test_a_short_trace_is_cut_into_eighths_of_one_class_and_one_without_length_i
         assert days_of(np.zeros(3), np.zeros(3, np.int64), 0.0, end).number == 0
 
 
+def test_a_window_without_an_end_has_the_days_that_there_are_and_one_that_is_endless_a_century():
+    arrival, user = by_day(2, 20, 5)
+    known = days_of(arrival, user, 0.0, float(arrival[-1]))
+    endless = days_of(arrival, user, 0.0, float("inf"))
+    assert known.number == endless.number == 14 and known.of_job.tolist() == endless.of_job.tolist()
+    assert days_of(arrival, user, 0.0, 1e300).number == 36_525
+
+
 JOBS = st.lists(st.tuples(st.floats(0, 8 * DAY_S), st.integers(0, 3)), min_size=1, max_size=60)
 
 

@@ -23,6 +23,7 @@ DAY_S, HOUR_S, WEEK = 86_400.0, 3_600.0, 7
 LACKING = 1 / 8  # of what a day has: the last day may lack as much, for what arrives last does so before the end
 SESSION_GAP_S = 1_200.0
 DAYS_LEAST, EIGHTHS = 5, 8  # a trace of fewer days is cut into so many parts
+DAYS_MAX = 36_525  # of what comes later nobody asks
 WITH_WEEKEND = 6  # days: with fewer, two classes would leave too few that are free to differ
 SESSIONS_FEW, SESSIONS_LEAST = 30, 10  # that weigh as much as if all were alike: a warning below, no draw below
 WEEKEND_P = 0.005  # that two days of seven would be as quiet by chance
@@ -86,10 +87,12 @@ def drawn_by(seed: int) -> int:
 def days_of(arrival: np.ndarray, user: np.ndarray, begin: float, end: float) -> Days:
     """Return the days from *begin* to *end*, s; *arrival* float64[job], s, and *user* int64[job], from 0 on."""
     of_job = np.full(arrival.size, -1)
-    inside = (arrival >= begin) & (arrival <= end)
-    if not inside.any() or not 0.0 < end - begin < math.inf:  # all arrives at once
+    inside = (arrival >= begin) & (arrival <= end) & np.isfinite(arrival)
+    if inside.any() and end == math.inf:
+        end = float(arrival[inside].max())
+    if not inside.any() or end <= begin:  # all arrives at once
         return Days(begin, DAY_S, np.zeros(0, np.int64), of_job)
-    span, hours = end - begin, _hours(arrival[inside] - begin, user[inside])
+    span, hours = min(end - begin, DAYS_MAX * DAY_S), _hours(arrival[inside] - begin, user[inside])
     count = _whole_days(hours, span)
     if count < DAYS_LEAST:
         length = span / EIGHTHS
