@@ -2,8 +2,8 @@
 
 - `model`: a workload that `subak generate` made is drawn anew, with another seed of the model.
 - `days`: of a trace, the first seed is the trace itself, and others draw its days anew: even seeds whole days, odd ones
-  each user's days (days.py says how). What arrives outside of the window that is measured stays as it is. A trace is
-  not drawn of which that would say nothing: one of few days, or one that hangs upon a few sessions.
+  each user's days (days.py says how). What arrives outside of the window that is measured stays as it is. Left to
+  itself, a trace is not drawn whose work is that of a few sessions: that would say nothing of others.
 - `none`: the workload as it is.
 """
 from dataclasses import replace

@@ -44,8 +44,9 @@ def compare(
     Without arguments it compares five on a shipped sample of Google's 2011 trace.
 
     - `subak compare --out R` also writes R/report.html and a folder for each run.
-    - `subak compare W --schedulers first-fit,tetris --seeds 1-10 --out R` runs each on ten workloads like W, and gives
-      differences of the typical seed with 95 % intervals (three seeds or more; ten say more).
+    - `subak compare W --schedulers first-fit,tetris --seeds 1-10 --out R` runs each on ten workloads of W's model, and
+      gives differences of the typical seed with 95 % intervals. Of a trace take --seeds 1-41: the trace itself, and 40
+      draws of its days (seven seeds at least).
     - `subak compare W --objective 'wait.p95 < 60s for length=short'` says who keeps it.
     - `subak compare W --schedulers recorded,easy,conservative` sets two beside what the log says.
     - `subak compare W --schedulers first-fit,my_policy.py:mine` adds a policy of your own.
