@@ -120,13 +120,15 @@ class Coverage:
         """Count what an update told of tasks; return these."""
         if not watch.entries:
             return set()
-        told, now = Counter(task for _, task, _ in watch.entries), states_by_task(opened.roles)
+        told, now = Counter(task for _, task, *_ in watch.entries), states_by_task(opened.roles)
         answer = opened.due[0]
         refuses = REFUSED in (answer["kind"], answer["repeats"])
-        for entry, task, round_ in watch.entries:
+        for entry, task, round_, attempt in watch.entries:
             if entry in ENTRIES and entry != ENTRY_SIZED and watch.owner[task] == answer["to"]:
                 refused = refuses and answer["task"] == task
-                if told[task] == 1 and round_ == now["round"][task] and not refused and not watch.restarted:
+                is_over = entry == ENTRY_TOOK and now["sent"][task] != attempt  # GAVE follows in the next part
+                is_of_now = told[task] == 1 and round_ == now["round"][task] and not is_over
+                if is_of_now and not refused and not watch.restarted:
                     self.take(ENTRIES[entry], PHASES[phases[task]], PHASES[now["phase"][task]])
                 else:
                     self.seen[ENTRIES[entry], PHASES[phases[task]]] += 1

@@ -107,7 +107,7 @@ class Watch:
         self.instant, self.handled = -1.0, 0
         self.heirs: set[int] = set()  # tasks for whom others are being preempted
         self.arrived = 0
-        self.entries: list[tuple[int, int, int]] = []  # (kind, task, its round) that the last message brought
+        self.entries: list[tuple[int, int, int, int]] = []  # (kind, task, its round, attempt) of the last message
         self.check_all()
 
     # -- after a message ------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.queues.lanes import ACTIVE_LANES as LANES_ACTIVE
 from subak.simulator.federated.by_task import row_of_each, states_by_task
 from subak.simulator.federated.network import on_the_way
-from subak.simulator.torture.folds import ROUND_OF, TASK_OF, Broken, Fold, must
+from subak.simulator.torture.folds import ATTEMPT_OF, ROUND_OF, TASK_OF, Broken, Fold, must
 
 if TYPE_CHECKING:
     from subak.simulator.torture.invariants import Watch
@@ -117,7 +117,7 @@ def bring_up(watch: "Watch", number: int, cluster: int, fold: Fold, mine: np.nda
     whole = next((place for place in range(seen - 1, begin - 1, -1) if history[place][0] == ENTRY_WHOLE), begin)
     for place in range(whole, seen):
         fold.apply(history[place], watch)
-        watch.entries.append((history[place][0], history[place][TASK_OF], history[place][ROUND_OF]))
+        watch.entries.append(tuple(history[place][field] for field in (0, TASK_OF, ROUND_OF, ATTEMPT_OF)))
     fold.epoch, fold.seen = epoch, seen
 
 
