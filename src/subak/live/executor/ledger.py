@@ -16,7 +16,7 @@ Rules:
   synced.
 - The first reason to end an attempt is the one that is kept; SIGKILL comes no later than was ever promised.
 - When the worker has been silent for its lease, nothing runs any more: SIGTERM comes `grace_s` before, SIGKILL then;
-  nor does anything begin. Only a ping, which says that a master has just heard the worker, begins the lease anew.
+  from SIGTERM on nothing begins. Only a ping, which says that a master has just heard the worker, begins the lease anew.
 """
 import math
 from collections.abc import Iterable, Iterator
@@ -126,7 +126,7 @@ class Ledger:
         row = self.rows.get(attempt.key)
         if row is None:
             why = why or self._no_place(attempt.fence)
-        if row is None and not why and now >= self.touched + self.lease.lease_s:
+        if row is None and not why and now >= self.lease_ends_at():
             why = STOPPING  # the order was held up until the lease was over: another machine may have the task by now
         if why:
             self._refuse(attempt.key, why, attempt.fence)
@@ -211,7 +211,7 @@ class Ledger:
         return self.next_due
 
     def lease_ends_at(self) -> float:
-        """Return when the worker has been silent for so long that attempts are ended."""
+        """Return when the worker has been silent for so long that attempts are ended, and none begins."""
         return self.touched + self.lease.lease_s - self.lease.grace_s
 
     # after a restart

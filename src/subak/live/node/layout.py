@@ -228,6 +228,11 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
         """How long an executor goes on when it is told nothing more: then no other machine has begun the same yet."""
         return self.lease - self.fresh - self.timer_slack
 
+    @property
+    def executor_grace(self) -> float:
+        """How long before the end of its lease an executor begins to end what runs, and begins nothing more."""
+        return self.lease / 12.0
+
     def rules(self, standby: bool) -> Rules:
         """Return the rules that roles follow."""
         preemption = PREEMPTIONS.index(self.preemption)

@@ -200,7 +200,7 @@ class Worker:
         self._news()
 
     def _begin_warden(self, number: int, timing: Timing) -> None:
-        lease, grace = timing.executor_lease, timing.lease / 12
+        lease, grace = timing.executor_lease, timing.executor_grace
         began = time.monotonic()
         options, files = handed_on(self.lifeline)
         log = (self.data / "warden.log").open("ab")

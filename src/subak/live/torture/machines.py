@@ -113,7 +113,7 @@ class Machines:
 
     def _lease(self) -> Lease:
         timing = self.world.timing
-        return Lease(timing.executor_lease, 0.1)
+        return Lease(timing.executor_lease, timing.executor_grace)
 
     def _seconds_of(self, attempt: AttemptToRun) -> float:
         return self.world.watch.fate(attempt)[0]

@@ -366,8 +366,8 @@ class WorkerNode(PlainNode):
             key, Fence(start >> INCARNATION_BITS, self.me["epoch"], start & NUMBER_MASK), stage.command, job.name,
             job.queue, place - job.first, stage.environment, stage.folder, None, stage.umask, stage.memory, stage.cpu,
             stage.cpu_limited, limit if limit < FOREVER else 0.0, stage.grace_s), stage.user)
-        # an executor whose lease is over refuses; the task would be lost, placed again at once, and refused again
-        in_time = self.now < self.pinged + self.timing.executor_lease
+        # an executor near the end of its lease refuses; the task would be lost, placed again at once, and refused again
+        in_time = self.now < self.pinged + self.timing.executor_lease - self.timing.executor_grace
         (self.effects if in_time else self.held_back).append(start_)
         self.alive.add(key)
 
