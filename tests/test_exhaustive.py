@@ -34,7 +34,7 @@ CANCEL = Configuration(name="cancel", cancelled=1, lost=1, early=0)
 MASTER = Configuration(name="master", crashes=1, crashing=("global master 0",), early=1)
 
 
-def found(configuration, states_max=200_000):
+def found(configuration, states_max=300_000):
     return check(configuration, states_max, compiled=False)
 
 
@@ -256,7 +256,7 @@ def say_nothing_of_what_has_ended(monkeypatch):
 
 PLANTED = (
     (forget_which_starts_came, DOUBLED_LEFT, AGAIN, 7), (forget_which_requests_came, DOUBLED_LEFT, AGAIN, 9),
-    (start_for_any_incarnation, LEASE, AGAIN, 12), (obey_every_epoch, TAKEOVER, AGAIN, 16),
+    (start_for_any_incarnation, LEASE, AGAIN, 12), (obey_every_epoch, TAKEOVER, AGAIN, 18),
     (lose_attempts_before_a_report, LEASE, AGAIN, 12), (never_list_a_lost_machine, LEASE, STUCK, 2),
     (take_what_a_former_incarnation_was_told, MASTER, STRAY, 21),
     (never_try_again, FAILURE, STUCK, 6), (say_nothing_of_what_has_ended, CANCEL, STUCK, 6),

@@ -1,6 +1,5 @@
 """Masters, clusters and queues that come and go: numbers stay what they are, and what cannot be is refused first."""
 import re
-import time
 
 import numpy as np
 import pytest
@@ -393,11 +392,7 @@ def test_a_global_master_comes_and_another_goes_while_a_task_runs_and_ids_stay(f
 
 
 def test_addresses_and_timing_change_and_standbys_come_while_a_task_runs(federation):
-    """As docs/live.md has it: the file, each master again, and the worker again with the addresses in its file.
-
-    The task goes on where its machine is heard within half a lease; on a loaded machine that takes longer, and the task
-    may be lost and begin again.
-    """
+    """As docs/live.md has it: the file, each master again, and the worker again with the addresses in its file."""
     file, worker = federation.folder / "federation.toml", federation.members["a1"].file
     whole, both = file.read_text(), worker.read_text()
     whole = whole.replace("[timing]\n", "[timing]\nlease = 12.0\n")  # longer than five processes take to start
@@ -419,7 +414,6 @@ def test_addresses_and_timing_change_and_standbys_come_while_a_task_runs(federat
         changed = whole.replace(local[0], f'local_master = "{moved}"\n')
         file.write_text(changed.replace("[timing]\n", "[timing]\nretry = 0.7\n"))
         worker.write_text(both.replace(f"{local[1]}:{local[2]}", moved))
-        began = time.monotonic()
         for name in ("a", "g0", "g1"):
             federation.kill(name)
         federation.kill("a1")
@@ -429,13 +423,9 @@ def test_addresses_and_timing_change_and_standbys_come_while_a_task_runs(federat
               words=lambda: federation.said("a-standby") + str(client.masters()))
         until(lambda: any(each.state == "ready" for each in client.machines()), words=lambda: federation.said("a1"))
         task = until(lambda: client.job(long).counts.running == 1 and client.task(f"{long}.0"))
-        assert task.attempts == 1 or time.monotonic() - began > 6.0
+        assert task.attempts == 1
 
-        between = client.submit("metadata: {name: between}\nqueue: web\ncommand: ['true']\n").id
-        assert client.wait(between).outcome == "finished"  # so both local masters know the machine, and each other
-        attempts, began = client.task(f"{long}.0").attempts, time.monotonic()
         federation.kill("a")  # the standby takes over, and the task goes on
         after = client.submit("metadata: {name: two}\nqueue: web\ncommand: ['true']\n").id
         assert client.wait(after).outcome == "finished"
-        until(lambda: client.job(long).counts.running == 1)
-        assert client.task(f"{long}.0").attempts == attempts or time.monotonic() - began > 6.0
+        assert (client.job(long).counts.running, client.task(f"{long}.0").attempts) == (1, 1)

@@ -7,7 +7,7 @@ from subak.errors import RunError
 from subak.federation.megha.global_master.state import QUEUED, REFUSALS
 from subak.federation.megha.jobs import OUTCOME_CANCELLED
 from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE
-from subak.federation.megha.local_master.state import ACCEPTED, ACTIVE, EPOCH, LOST_MACHINE, REFUSED_NOT_FREE
+from subak.federation.megha.local_master.state import ACCEPTED, ACTIVE, EPOCH, LISTED, LOST_MACHINE, REFUSED_NOT_FREE
 from subak.federation.messages import (
     DONE,
     ENDED,
@@ -100,6 +100,31 @@ def test_a_cordon_holds_beyond_a_failover():
     assert len(world.watch.finished) == 1
 
 
+@pytest.mark.parametrize("killed_after", [0.03, 0.3, 1.2])
+@pytest.mark.parametrize("apart", [0.0, 0.05, 0.3, 0.9, 1.9])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_task_outlives_a_failover_of_two_masters_that_were_just_started(order, apart, killed_after):
+    """Both may take over, as neither has heard the other; the one of the later epoch is killed soon after."""
+    world = world_of(jobs=[JobCase(2.0, "client", JOB, (((100.0, 0),),))])
+    world.until(5.0)
+    assert len(world.watch.alive) == 1
+    for local in world.locals:
+        world.kill(local)
+    for local in world.locals[::order]:
+        world.start(local)
+        world.until(world.now + apart)
+    while not any(local.node.local.scalar[ACTIVE] for local in world.locals) or world.now < 7.05 + apart:
+        world.until(world.now + 0.01)
+    world.until(world.now + killed_after)
+    left, latest = sorted(world.locals, key=lambda local: int(local.node.local.scalar[EPOCH]))
+    world.kill(latest)
+    world.until(world.now + 5.0 / 6.0 * world.timing.lease)
+    me = left.node.local
+    assert me.scalar[ACTIVE] and me.machine["state"][number_of(world)] == LISTED
+    world.until(world.now + 3.0 * world.timing.lease)
+    assert dict(world.watch.tries) == {(0, 0): 1} and len(world.watch.alive) == 1
+
+
 def test_one_answer_comes_to_a_question_that_both_masters_are_asked():
     world = world_of()
     answers = []
@@ -159,25 +184,34 @@ def test_a_lease_is_begun_by_nothing_else():
     assert not [effect for effect in ready.effects if isinstance(effect, Ping)]
 
 
-def test_a_task_waits_on_its_machine_while_the_executors_lease_is_over(monkeypatch):
+def come_too_late(world, monkeypatch):
+    """Let answers come too late from 2 s to 14 s to begin the executor's lease anew."""
+    lease, fresh = world.timing.executor_lease, world.timing.fresh
+    monkeypatch.setattr(Timing, "executor_lease", property(lambda _: lease))
+    monkeypatch.setattr(Timing, "fresh", property(lambda _: -1.0 if 2.0 <= world.now < 14.0 else fresh))
+
+
+@pytest.mark.parametrize("arrival", [6.0, 9.0])
+def test_a_task_waits_on_its_machine_while_the_executors_lease_is_nearly_over(arrival, monkeypatch):
     """Answers come too late from 2 s to 14 s to begin the lease anew, and soon enough for the worker to go on.
 
-    Were it begun, the executor would refuse it, and it would be lost, placed again and refused again all the while.
+    Were it begun, the executor would refuse it, or end it at once in the last half second of its lease, which is over
+    at 6.26 s; it would be lost, placed again and refused again all the while.
     """
-    world = world_of(jobs=[JobCase(9.0, "client", JOB, (((2.0, 0),),))], standby=False)
-    fresh = Timing.fresh.fget
-    monkeypatch.setattr(Timing, "fresh", property(lambda timing: -1.0 if 2.0 <= world.now < 14.0 else fresh(timing)))
+    world = world_of(jobs=[JobCase(arrival, "client", JOB, (((2.0, 0),),))], standby=False)
+    assert world.machines.all[0].process.node.pinged == pytest.approx(1.26, abs=0.01)
+    come_too_late(world, monkeypatch)
     world.until(13.5)
     assert not world.watch.tries and world.machines.all[0].process.node.held_back
     world.until(20.0)
     assert dict(world.watch.tries) == {(0, 0): 1} and not world.watch.alive
     assert not world.machines.all[0].process.node.held_back
+    assert world.locals[0].node.local.tally[ACCEPTED] == 1
 
 
 def test_what_was_held_back_is_not_begun_once_it_was_cancelled(monkeypatch):
     world = world_of(jobs=[JobCase(9.0, "client", JOB, (((2.0, 0),),))], standby=False)
-    fresh = Timing.fresh.fget
-    monkeypatch.setattr(Timing, "fresh", property(lambda timing: -1.0 if 2.0 <= world.now < 14.0 else fresh(timing)))
+    come_too_late(world, monkeypatch)
     world.until(12.0)
     assert world.machines.all[0].process.node.held_back
     ask(world, "drain", number_of(world))

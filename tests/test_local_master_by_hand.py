@@ -55,6 +55,7 @@ from subak.federation.messages import (
     NO_VICTIMS,
     NOBODY,
     OLD_EPOCH,
+    PULSE,
     REFUSED,
     WATCH,
     build_outbox,
@@ -248,6 +249,13 @@ def test_who_is_not_active_does_not_look_after_workers():
     one.local.scalar[ACTIVE] = 0
     on_check(one.local, one.topology, one.rules, one.shapes, 99.0, message(machine=NOBODY), one.out)
     assert (one.out.size[0], one.local.machine["state"][0]) == (0, LISTED)
+
+
+def test_who_takes_over_says_so_to_the_other_at_once():
+    one = Local(standby=True)
+    take_over(one.local, one.topology, one.rules, 3.0, one.out)
+    pulse, = (row for row in one.out.row[: one.out.size[0]] if row["kind"] == PULSE)
+    assert (pulse["to"], pulse["epoch"], pulse["delay"]) == (one.topology.standbys, one.local.scalar[EPOCH], 3.0)
 
 
 @pytest.mark.parametrize(("active", "armed"), [(1, [WATCH]), (0, [])])

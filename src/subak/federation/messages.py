@@ -106,8 +106,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker has begun the attempt
     ("ALIVE", LOCAL_MASTER, True,  # a worker lives, and runs count attempts
      "machine reason epoch incarnation count delay"),
-    ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count
-     f"{_OF_ATTEMPT} {_FACTS} start reason code epoch incarnation report count"),
+    ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count, as it says at `delay`
+     f"{_OF_ATTEMPT} {_FACTS} start reason code epoch incarnation report count delay"),
     ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
     ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
     ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity

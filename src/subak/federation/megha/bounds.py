@@ -112,9 +112,9 @@ MOST: dict[int, dict[int, Bound]] = {  # by role and kind
     },
     LOCAL_MASTER: {
         **dict.fromkeys((LAUNCH, REPARTITION, PREEMPT), _attempts(3)), GO: _most(2), ABANDON: _most(4), NOTED: _most(1),
-        OVER: _most(3), STARTED: _most(0), CHECK: _attempts(3), ALIVE: _attempts(3), HOLDS: _attempts(3, 3),
+        OVER: _most(3), STARTED: _most(0), CHECK: _attempts(3), ALIVE: _attempts(3), HOLDS: _attempts(4, 3),
         ASK: _most(1), BEAT: lambda sizes: sizes.global_masters + 1, PULSE: _most(2), BOOT: _most(2),
-        WATCH: _cluster(2), RESTART: _cluster(2), CHANGE: _attempts(0),
+        WATCH: _cluster(3), RESTART: _cluster(3), CHANGE: _attempts(0),
     },
     WORKER: {
         START: _most(2), KILL: _most(2), EXITED: _most(1), FORGET: _most(0), LEASE: _most(0), REPORT: _kept(1),

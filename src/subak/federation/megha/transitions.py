@@ -137,7 +137,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         ("ALIVE", "SILENT", "SILENT LISTED", "REPORT; LISTED: nothing runs there"),
         ("ALIVE", "LOST", "LOST LISTED", "LISTED: nothing runs there"),
         ("ALIVE", "ABSENT", "", "nothing"),
-        ("HOLDS", "SILENT", "SILENT LISTED", "LISTED: it was the last attempt of the report"),
+        ("HOLDS", "SILENT", "SILENT LISTED", "LEASE, LISTED: it was the last attempt of the report"),
         ("HOLDS", "LISTED", "", "nothing"),
         ("CHANGE", "LISTED SILENT LOST ABSENT", "LISTED SILENT LOST ABSENT", "the operator's word"),
     ),

@@ -250,7 +250,7 @@ def on_forget(workers: Workers, message: np.void) -> None:
 def on_report(
     workers: Workers, topology: Topology, rules: Rules, message: np.void, now: float, out: Outbox
 ) -> None:
-    """Obey a later epoch, and say everything that runs or has ended and is not forgotten."""
+    """Obey a later epoch, and say everything that runs or has ended and is not forgotten; this is a sign of life."""
     machine = message["machine"]
     if not obeys(workers, topology, rules, message, out):
         return
@@ -265,7 +265,7 @@ def on_report(
         held["attempt"], held["reason"], held["code"] = row["attempt"], row["reason"], row["code"]
         held["epoch"] = workers.machine[machine]["epoch"]
         held["start"], held["incarnation"], held["count"] = row["start"], workers.machine[machine]["incarnation"], count
-        held["report"] = message["report"]
+        held["report"], held["delay"] = message["report"], now
         number = row["next"]
 
 

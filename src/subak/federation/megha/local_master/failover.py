@@ -5,9 +5,11 @@ Rules:
   nothing for a lease stops everything, so nothing of a LOST worker runs. With a standby, workers are only declared lost
   while the standby confirms that it has not taken over.
 - A standby that hears no pulse for a third of a lease takes over, in an epoch of its own: everything that it knows it
-  asks of the workers, which obey the later epoch from then on. A worker that has not reported is SILENT: nothing is
-  placed on it, and nothing of it is declared lost before a lease has passed in which no other master can have kept it
-  alive: since the other one confirmed the new epoch, or, without a standby, since the takeover.
+  asks of the workers, which obey the later epoch from then on. The other master hears of it at once, else both could
+  take over, and the one of the earlier epoch be left alone with workers that do not obey it. A worker that has not
+  reported is SILENT: nothing is placed on it, and nothing of it is declared lost before a lease has passed in which no
+  other master can have kept it alive: since the other one confirmed the new epoch, or, without a standby, since the
+  takeover.
 - A machine that the operator took away has nothing, and a takeover says so: before it comes back, its worker obeys the
   latest epoch of its local masters, of whom one may not know that it was deposed.
 - Reports are numbered: only one that arrives whole counts, since between two of them attempts may have been forgotten.
@@ -279,11 +281,17 @@ def on_alive(
     else:
         note_worker_incarnation(local, topology, rules, shapes, machine, message["incarnation"], now, out)
     local.machine[machine]["heard"] = max(local.machine[machine]["heard"], now)
-    row = post(out, LEASE, local.number, machine, NOBODY, machine)
-    row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
+    grant_lease(local, message, out)
     state = local.machine[machine]["state"]
     if (message["count"] == 0 and state == SILENT) or (state == LOST_MACHINE and local.machine[machine]["reborn"] == 0):
         list_machine(local, topology, machine)
+
+
+@inlined
+def grant_lease(local: LocalMaster, message: np.void, out: Outbox) -> None:
+    """Answer a sign of life, which was sent at `delay`."""
+    row = post(out, LEASE, local.number, message["machine"], NOBODY, message["machine"])
+    row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
 
 
 @noinline
@@ -309,8 +317,9 @@ def list_machine(local: LocalMaster, topology: Topology, machine: int) -> None:
 def on_holds(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
-    """Enter an attempt that a worker reports, one of `count`; with the last of them all is known of its machine.
+    """Enter an attempt that a worker reports, one of `count`, at `delay`; with the last all is known of its machine.
 
+    A whole report is a sign of life, and is answered: what runs need not outlast a takeover and the time to the next one.
     Asked are workers that are SILENT, and such as have attempts of a former incarnation: these may have ended well.
     """
     machine = message["machine"]
@@ -336,6 +345,7 @@ def on_holds(
         lose_unreported(local, topology, rules, shapes, machine, message["report"], now, out)
         local.machine[machine]["heard"] = now
         local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = message["incarnation"], 0
+        grant_lease(local, message, out)
         if local.machine[machine]["state"] == SILENT:
             list_machine(local, topology, machine)
 
@@ -425,6 +435,7 @@ def take_over(local: LocalMaster, topology: Topology, rules: Rules, now: float, 
             summon(local, machine, out)
     for master in range(topology.global_masters):
         tell(local, topology, rules, UPDATE, master, NOBODY, NOBODY, out)
+    pulse(local, topology, rules, now, out)
     timer(local, BEAT, rules.heartbeat, out)
     timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
 
