@@ -16,7 +16,8 @@ Rules:
   synced.
 - The first reason to end an attempt is the one that is kept; SIGKILL comes no later than was ever promised.
 - When the worker has been silent for its lease, nothing runs any more: SIGTERM comes `grace_s` before, SIGKILL then;
-  from SIGTERM on nothing begins. Only a ping, which says that a master has just heard the worker, begins the lease anew.
+  from SIGTERM on nothing begins. Only a ping, which says that a master has just heard the worker, begins the lease
+  anew.
 """
 import math
 from collections.abc import Iterable, Iterator

@@ -319,7 +319,7 @@ def on_holds(
 ) -> None:
     """Enter an attempt that a worker reports, one of `count`, at `delay`; with the last all is known of its machine.
 
-    A whole report is a sign of life, and is answered: what runs need not outlast a takeover and the time to the next one.
+    A whole report is a sign of life, and is answered: so what runs need not wait for the next sign.
     Asked are workers that are SILENT, and such as have attempts of a former incarnation: these may have ended well.
     """
     machine = message["machine"]
