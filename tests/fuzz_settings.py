@@ -56,7 +56,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
             '["mch+backfill"]', '["tetris+backfill"]', '["lotes+normalised"]'),
         "seeds": ("[]", "[-1]", "[9223372036854775808]", "[1, 1]", "[1.5]", '["x"]', "[nan]"),
         "interval": ("0", "nan", "-1", "inf", "-inf"), "until": ("-1", "nan", "-inf"),
-        "reclaims_per_hour": ("-1", "nan", "inf", "5"), "request_error": ("1", "-0.5", "nan", "inf", "2"),
+        "reclaims_per_hour": ("-1", "nan", "inf", "5"), "hold_back_after": ("-1", "nan", "5"), "request_error": ("1", "-0.5", "nan", "inf", "2"),
         "usage_swing": ("1", "-0.5", "nan", "inf", "2"),
         "interference": ("1", "0.5", "-1", "nan", "inf", "101"),
         "estimates": ('"x"', '"factor=0"', "1"),

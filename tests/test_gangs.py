@@ -1,5 +1,6 @@
 """Gangs under every scheduler that there is: they start together, or the run is refused; apart only where asked for."""
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive_fair_gangs import starts
+from naive_fair_gangs import Twin
 from small import TWO, fleet_of, staged
 from subak.errors import InputError
 from subak.experiment.run import of_run, refuse_unfit, simulate_into
@@ -104,17 +105,20 @@ def started(workload, fleet, order, **more):
     return found
 
 
-@settings(deadline=None, max_examples=150)
-@given(seed=st.integers(0, 10**6), width=st.sampled_from([2, 4, 9]), machines=st.integers(1, 5))
-def test_drf_with_gangs_is_its_plain_twin(seed, width, machines):
-    """Also with gangs that never fit, which nobody waits for."""
+@settings(deadline=None, max_examples=250)
+@given(seed=st.integers(0, 10**6), width=st.sampled_from([2, 4, 9]), machines=st.integers(1, 5),
+       after=st.sampled_from([0.0, 2.0, 5.0, math.inf]), count=st.sampled_from([12, 40]), power=st.sampled_from([1, 4]))
+def test_drf_with_gangs_is_its_plain_twin(seed, width, machines, after, count, power):
+    """Also with gangs that never fit, which nobody waits for, and with machines held back for the others."""
     random = np.random.default_rng(seed)
     fleet = [tuple(map(int, random.integers(1, 7, 2))) for _ in range(machines)]
     jobs = [(f"j{number}", float(at), tuple(map(int, random.integers(1, 4, 2))),
-             tuple((random.random(random.integers(1, width + 1)) * 9 + 0.5).tolist()), bool(random.random() < 0.5))
-            for number, at in enumerate(np.sort(random.integers(0, 9, 12)))]
+             tuple((random.random(random.integers(1, width + 1)) ** power * 9 * power + 0.5).tolist()),
+             bool(random.random() < 0.5))
+            for number, at in enumerate(np.sort(random.integers(0, count, count)))]
     workload = in_gangs(jobs)
-    assert started(workload, fleet_of(*fleet, resources=TWO), "drf") == starts(jobs, fleet)
+    found = started(workload, fleet_of(*fleet, resources=TWO), "drf", hold_back_after=after)
+    assert found == Twin(jobs, fleet, after).starts()
 
 
 def test_a_gang_counts_as_all_of_its_tasks_in_limits_and_shares():

@@ -38,6 +38,7 @@ class Settings(TypedDict, total=False):
     queues: str | Path
     energy: str | Path
     reclaims_per_hour: float
+    hold_back_after: float
     lotes: LotesSettings | Mapping[str, Any]
     request_error: float
     usage_swing: float

@@ -24,7 +24,7 @@ from subak.federation.choices import PLACEMENTS
 from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Federation
 from subak.measures.energy.settings import energy_names
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.schedulers import LOCALITY_WAIT, SCHEDULERS
+from subak.placement.schedulers import HOLD_BACK_AFTER, LOCALITY_WAIT, SCHEDULERS
 from subak.resources import parse_amounts
 from subak.toml_files import read_toml
 from subak.workload.redraws import RESAMPLES
@@ -169,6 +169,10 @@ class ScenarioOptions:
     reclaims_per_hour: Annotated[float, _option(
         "N", "Under a fair order: a queue below its guarantee may take places back from the queue furthest above its "
              "own, N an hour; a minute's worth at once.", FAIR, show_default=True)] = 0.0
+    hold_back_after: Annotated[float, _option(
+        "SECONDS", "Under a fair order: for how long a task or gang is passed over, as its turn comes in vain while "
+                   "smaller ones start, before machines are held back for it; inf: for ever.", FAIR,
+        show_default=True)] = HOLD_BACK_AFTER
     lotes: Annotated[Path | None, _option(
         "FILE.toml", "Settings of lotes, its classes, bins, choice and plans during a run; see `subak explain "
                      "lotes`.")] = None

@@ -62,7 +62,7 @@ from subak.measures.task_facts import TaskFacts, facts_of_tables
 from subak.measures.window import Window, cut, window_facts, window_of
 from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.schedulers import Scheduler
+from subak.placement.schedulers import HOLD_BACK_AFTER, Scheduler
 from subak.policy import find_scheduler
 from subak.policy_files import Given, named_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
@@ -514,6 +514,7 @@ def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
     one = copy.copy(scenario)
     one.schedulers, one.seeds, one.federation = [name], seeds, settings_of(scenario, name)
     one.reclaims_per_hour = scenario.reclaims_per_hour if is_fair(name) else 0.0
+    one.hold_back_after = scenario.hold_back_after if is_fair(name) else HOLD_BACK_AFTER
     one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
     one.parameters = _own_parameters(scenario, name)
     one.check_policy = scenario.check_policy and policy_file(name) is not None

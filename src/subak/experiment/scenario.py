@@ -12,7 +12,7 @@ from subak.measures.objective import OF_MACHINES, read_objective
 from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
-from subak.placement.schedulers import DRAWN, LOCALITY_WAIT, LOTES, SCHEDULERS
+from subak.placement.schedulers import DRAWN, HOLD_BACK_AFTER, LOCALITY_WAIT, LOTES, SCHEDULERS
 from subak.policy_files import is_users, named_scheduler, policy_file
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.estimate_words import FACTOR, parse_estimates
@@ -60,6 +60,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
+    hold_back_after: float = HOLD_BACK_AFTER  # s, under the fair orders: for who was passed over so long; inf: never
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
     usage_swing: float = 0.0  # share of its request that a task does not use, or hold, during a part of its life
@@ -193,11 +194,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                              "file, FILE.py:NAME, which declares some")
         if self.federation.shares and self.federation.preemption == "off":
             raise InputError("federation.shares (--share): go with preemption (--preemption) strict or paper, not off")
-        if not 0 <= self.reclaims_per_hour < FOREVER:
-            raise InputError(f"reclaims_per_hour: must be 0 or more an hour, not {self.reclaims_per_hour:g}")
-        if self.reclaims_per_hour and not any(is_fair(scheduler) for scheduler in self.schedulers):
-            raise InputError(f"reclaims_per_hour: none of the schedulers {', '.join(self.schedulers)} has a fair "
-                             f"order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        self._refuse_unfair()
         if self.gangs not in GANGS:
             raise InputError(f"gangs: must be one of {', '.join(GANGS)}, not {self.gangs!r}")
         if self.gangs == APART and all(map(keeps_gangs, self.schedulers)):
@@ -208,6 +205,19 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
             raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
                              "lotes does")
+
+    def _refuse_unfair(self) -> None:
+        """Refuse settings of fair orders that no scheduler has, or that are out of their range."""
+        if not 0 <= self.reclaims_per_hour < FOREVER:
+            raise InputError(f"reclaims_per_hour: must be 0 or more an hour, not {self.reclaims_per_hour:g}")
+        if not self.hold_back_after >= 0:
+            raise InputError(f"hold_back_after: must be 0 seconds or more, or inf, not {self.hold_back_after:g}")
+        given = {"reclaims_per_hour": self.reclaims_per_hour > 0,
+                 "hold_back_after": self.hold_back_after != HOLD_BACK_AFTER}
+        for name, is_given in given.items():
+            if is_given and not any(is_fair(scheduler) for scheduler in self.schedulers):
+                raise InputError(f"{name}: none of the schedulers {', '.join(self.schedulers)} has a fair "
+                                 f"order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
 
 
 def keeps_gangs(scheduler: str) -> bool:

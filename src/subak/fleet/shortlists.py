@@ -65,6 +65,12 @@ def note_change(lists: Shortlists, machine: int) -> None:
 
 
 @inlined
+def same_lists(lists: Shortlists) -> Shortlists:
+    """Return the lists by value: in a kernel what is part of a state is known by its address alone."""
+    return Shortlists(lists.head, lists.entry, lists.weight, lists.changed, lists.costs, lists.follows_takes)
+
+
+@inlined
 def without_lists(lists: Shortlists) -> Shortlists:
     """Return what notes the same changes and has no lists: for a search among some of the machines."""
     return Shortlists(lists.head[:0], lists.entry, lists.weight, lists.changed, lists.costs, lists.follows_takes)

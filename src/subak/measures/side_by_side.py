@@ -22,7 +22,8 @@ if TYPE_CHECKING:  # which reads runs, and tells them apart by this
 # What names a run, what it was judged by, and what is compared by the files' contents.
 APART = ("schedulers", "seeds", "objectives", "workload", "workload_digest", "fleet", "resample")
 COPIES = {"policy": "policy.py", "faults": "faults.toml", "failures": "failures.toml", "queues": "queues.toml"}
-OF_ONE_SCHEDULER = ("federation", "lotes", "reclaims_per_hour", "policy", "gangs")  # settings that not all support
+OF_ONE_SCHEDULER = (  # settings that not all support
+    "federation", "lotes", "reclaims_per_hour", "hold_back_after", "policy", "gangs")
 OF_ONE_RUN = ("search_moves",)  # that a limit in time came to, with each seed
 DIGEST_SHOWN = 6  # digits
 

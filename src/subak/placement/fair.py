@@ -10,16 +10,35 @@ A queue's share is its dominant share of the capacity that is there at the time.
 A gang has its turn as one: when none of its tasks is missing, it stands in its leaf's lane by the task that came last,
 and counts there as all of them. It starts as a whole, each task where the placement puts it after those before it, or
 not at all. Its leaf is then passed over until something ends or machines change: others of its shape may still start.
+What was passed over for long has machines held back for it (hold_back.py).
 """
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.feasible import NOWHERE, shape_fits_any
+from subak.fleet.feasible import NOWHERE, meets_constraints, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.marks import inlined, noinline
 from subak.placement.claims import TASK_FINISHED, TASK_WAITING, Claims, claim, take_back
+from subak.placement.hold_back import (
+    FOR_LEAF,
+    FOR_SHAPE,
+    HELD_MACHINES,
+    LOOK_AT,
+    NOT_PASSED_OVER,
+    TIMES,
+    HeldBack,
+    could_hold,
+    forget_passed_over,
+    hold_for,
+    is_for,
+    is_holding,
+    note_began,
+    note_passed_over,
+    release,
+    without_held,
+)
 from subak.placement.rigid.start import holds
 from subak.queues.hierarchy import (
     NOBODY,
@@ -70,23 +89,26 @@ class Fair(NamedTuple):
     size: np.ndarray  # int64[1]: CAPPED
     has_limits: bool
     gangs: FairGangs
+    held: HeldBack
 
 
 @inlined
 def fair_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
     fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int],
-    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, guarantee: np.ndarray, claims: Claims,
+    ended: np.ndarray, arrived: np.ndarray, freed: np.ndarray, guarantee: np.ndarray, now: float, claims: Claims,
 ) -> None:
     """Serve the tree at one instant: *ended* and *arrived* are int32[task], *freed* int32[machine].
 
     *guarantee* is float64[node] where those within their guarantees go first, else empty.
     """
+    if now >= fair.held.clock[LOOK_AT]:
+        hold_back(fleet, tasks, fair, now)
     note_instant(fleet, tasks, fair, ended, arrived, freed, claims)
     if guarantee.size > 0:
         note_guarantees(fair, guarantee)
-        serve(fleet, tasks, fair, select_machine, guarantee, claims)
+        serve(fleet, tasks, fair, select_machine, guarantee, now, claims)
         uncap(fair)
-    serve(fleet, tasks, fair, select_machine, guarantee[:0], claims)
+    serve(fleet, tasks, fair, select_machine, guarantee[:0], now, claims)
 
 
 @inlined
@@ -189,7 +211,7 @@ def open_fitting(fleet: FleetState, tasks: Tasks, fair: Fair, freed: np.ndarray)
 
 @inlined
 def serve(
-    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], guarantee: np.ndarray,
+    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], guarantee: np.ndarray, now: float,
     claims: Claims,
 ) -> None:
     """Serve one leaf after another until every leaf is empty, at a limit, or of a shape that fits nowhere.
@@ -200,36 +222,128 @@ def serve(
         leaf = next_turn(fleet, tasks, fair, guarantee)
         if leaf == NOBODY:
             return
-        task = fair.lanes.root[leaf]
-        if together(fair, task) > 1:
-            if claim_gang(fleet, tasks, fair, select_machine, task, claims):
-                start(fair, tasks, leaf)
-            else:
+        task, held = fair.lanes.root[leaf], fair.held
+        shape, is_gang = tasks.shape[task], together(fair, task) > 1
+        is_it = is_holding(held) and is_for(held, leaf, shape, is_gang)
+        if is_holding(held) and not is_it:
+            begins = claim_next(fleet, without_held(fleet, held), tasks, fair, select_machine, task, claims)
+        else:
+            begins = claim_next(fleet, fleet, tasks, fair, select_machine, task, claims)
+        if begins:
+            start(fair, tasks, leaf)
+            note_began(held, leaf, shape, is_gang)
+        else:
+            note_passed_over(held, leaf, shape, is_gang, tasks.arrival[task], now)
+            if is_gang:
                 cap(fair, leaf)
-            continue
-        machine = select_machine(fleet, tasks, task)
-        if machine == NOWHERE or not claim(claims, fleet, tasks, task, machine):
-            close_shape(fair.tree, tasks.shape[task])
-            continue
-        start(fair, tasks, leaf)
+            else:
+                close_shape(fair.tree, shape)
+        if is_it and (begins or holds(fleet, tasks, shape, together(fair, task))):
+            if not begins:  # its placement does not want what there is
+                forget_passed_over(held, leaf if is_gang else NOBODY, shape, NOT_PASSED_OVER)
+            let_others_in(fleet, tasks, fair)
+
+
+@inlined
+def claim_next(
+    fleet: FleetState, view: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], task: int,
+    claims: Claims,
+) -> bool:
+    """Claim what a task, or its gang, needs of the machines in *view*; return whether it starts."""
+    if together(fair, task) > 1:
+        return claim_gang(fleet, view, tasks, fair, select_machine, task, claims)
+    machine = selected(fleet, view, tasks, select_machine, task)
+    return bool(machine != NOWHERE and claim(claims, fleet, tasks, task, machine))
+
+
+@inlined
+def selected(
+    fleet: FleetState, view: FleetState, tasks: Tasks, select_machine: Callable[..., int], task: int
+) -> int:
+    """Return the machine that a placement chooses, NOWHERE where that is held back: a policy may look at amounts alone.
+
+    An answer that breaks a rule is returned, for `claim` to say.
+    """
+    machine, shape = select_machine(view, tasks, task), tasks.shape[task]
+    if machine < 0 or machine >= view.machines:
+        return int(machine)
+    is_held = meets_constraints(fleet, tasks, shape, machine) and not meets_constraints(view, tasks, shape, machine)
+    return NOWHERE if is_held else int(machine)
 
 
 @noinline
 def claim_gang(
-    fleet: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], task: int, claims: Claims
+    fleet: FleetState, view: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], task: int,
+    claims: Claims,
 ) -> bool:
     """Claim a machine for each waiting task of a gang, or none of them: whether all have one."""
     gangs, began, gang = fair.gangs, claims.size[0], fair.gangs.of_task[task]
-    if not holds(fleet, tasks, tasks.shape[task], gangs.left[gang]):
+    if not holds(view, tasks, tasks.shape[task], gangs.left[gang]):
         return False
     for place in range(gangs.first[gang], gangs.first[gang + 1]):
         member = gangs.task[place]
         if claims.status[member] == TASK_WAITING:
-            machine = select_machine(fleet, tasks, member)
+            machine = selected(fleet, view, tasks, select_machine, member)
             if machine == NOWHERE or not claim(claims, fleet, tasks, member, machine):
                 take_back(claims, fleet, tasks, began)
                 return False
     return True
+
+
+@noinline
+def let_others_in(fleet: FleetState, tasks: Tasks, fair: Fair) -> None:
+    """Let others use the machines that were held back, and have their turns again."""
+    count = fair.held.size[HELD_MACHINES]
+    release(fleet, fair.held)
+    open_fitting(fleet, tasks, fair, fair.held.machine[:count])
+    uncap(fair)
+
+
+@noinline
+def hold_back(fleet: FleetState, tasks: Tasks, fair: Fair, now: float) -> None:
+    """Hold machines back for who has been passed over longest; what was held in vain is held for others."""
+    held = fair.held
+    of_leaf, of_shape, times = held.size[FOR_LEAF], held.size[FOR_SHAPE], held.size[TIMES] + 1
+    leaf, shape, longest = longest_passed_over(fair)
+    while longest + held.after <= now:
+        wide = shape if leaf == NOBODY else tasks.shape[fair.lanes.root[leaf]]
+        count = 1 if leaf == NOBODY else together(fair, fair.lanes.root[leaf])
+        if could_hold(fleet, tasks, held, wide, count):
+            is_again = leaf == of_leaf if leaf != NOBODY else shape == of_shape
+            if is_holding(held):
+                let_others_in(fleet, tasks, fair)
+            hold_for(fleet, held, leaf, wide, count, times if is_again else 0, now)
+            return
+        forget_passed_over(held, leaf, shape, NOT_PASSED_OVER)  # too large for all machines that are there
+        leaf, shape, longest = longest_passed_over(fair)
+    if is_holding(held):  # for who is at a limit now
+        let_others_in(fleet, tasks, fair)
+    held.clock[LOOK_AT] = longest + held.after
+
+
+@inlined
+def longest_passed_over(fair: Fair) -> tuple[int, int, float]:
+    """Return whose first is passed over longest: a leaf, or a shape where it starts by itself; and since when (inf).
+
+    Of equals that of the lower leaf.
+    """
+    first, shape, longest = int(NOBODY), int(NOBODY), NOT_PASSED_OVER
+    for place in range(fair.size[CAPPED]):
+        leaf = int(fair.capped[place])
+        if goes_before(fair.held.since[leaf], leaf, longest, first):
+            first, longest = leaf, fair.held.since[leaf]
+    for place in range(fair.tree.size[0]):
+        closed = int(fair.tree.closed[place])
+        leaf = int(fair.held.shape_leaf[closed])
+        if goes_before(fair.held.shape_since[closed], leaf, longest, first):
+            first, shape, longest = leaf, closed, fair.held.shape_since[closed]
+    return first if shape == NOBODY else int(NOBODY), shape, longest
+
+
+@inlined
+def goes_before(since: float, leaf: int, longest: float, first: int) -> bool:
+    """Whether a leaf has been passed over for longer than another, or as long and is the lower one."""
+    return bool(since < longest or (since == longest < NOT_PASSED_OVER and leaf < first))
 
 
 @inlined
@@ -327,6 +441,7 @@ def uncap_below_limits(fair: Fair, tasks: Tasks) -> None:
     for place in range(fair.size[CAPPED]):
         leaf = fair.capped[place]
         if at_limit(fair, tasks, leaf, tasks.shape[fair.lanes.root[leaf]]):
+            fair.held.since[leaf] = NOT_PASSED_OVER  # for want of room, as it has enough
             fair.capped[kept] = leaf
             kept += 1
         else:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # these take a while to load, and whoever only asks for names
 
 AnyFunction = Callable[..., Any]
 LOTES = "lotes"
+HOLD_BACK_AFTER = 300.0  # seconds for which a task or gang may be passed over before machines are held back for it
 LOCALITY_WAIT = 5.0  # seconds of delay scheduling: about 1.5 heartbeats of 3 s, what Hadoop's fair scheduler waits
 
 # Where the functions are that decide, MODULE:NAME; each is loaded when it is called for (`loaded`).

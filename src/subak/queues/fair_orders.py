@@ -53,7 +53,7 @@ def leaves_of(
     name, of_pair = workload.jobs["job"], pairs["job"].to_numpy()
     pairs = pairs.with_columns(pl.Series("queue", queue_of_job[of_pair]), pl.Series("arrival", arrival[of_pair]),
                                name[of_pair].alias("name"), name[of_pair].str.len_bytes().alias("length"))
-    pairs = pairs.sort("queue", "arrival", "length", "name", "first").with_row_index("leaf")
+    pairs = pairs.sort("arrival", "queue", "length", "name", "first").with_row_index("leaf")
     by_job = pairs.group_by("job", maintain_order=True).agg(pl.len(), pl.col("queue").first())
     several = by_job.filter(pl.col("len") > 1)
     node_of_job = np.full(len(workload.jobs), NOBODY, np.int64)

@@ -13,7 +13,7 @@ from subak.placement.claims import TASK_WAITING, Claims, claim, take_back
 from subak.placement.rigid.gangs import expected_end
 from subak.placement.rigid.profile import RESERVATIONS, hold, room_during
 from subak.placement.rigid.reservations import Rigid, note_start
-from subak.workload.tasks import Tasks
+from subak.workload.tasks import Shapes, Tasks
 
 
 @noinline
@@ -75,11 +75,11 @@ def holds(fleet: FleetState, tasks: Tasks, shape: int, count: int) -> bool:
 
 
 @inlined
-def copies(fleet: FleetState, tasks: Tasks, shape: int, machine: int, most: int) -> int:
+def copies(fleet: FleetState, shapes: Shapes, shape: int, machine: int, most: int) -> int:
     """Return how many tasks of a shape fit what a machine has free, *most* at most."""
     for row in range(fleet.free.shape[0]):
-        if tasks.request[row, shape] > 0:
-            most = min(most, fleet.free[row, machine] // tasks.request[row, shape])
+        if shapes.request[row, shape] > 0:
+            most = min(most, fleet.free[row, machine] // shapes.request[row, shape])
     return most
 
 

@@ -15,6 +15,7 @@ from subak.placement.fair import (
     serve,
     start,
 )
+from subak.placement.hold_back import build_held_back
 from subak.placement.reclaim import (
     LOOK_AGAIN,
     PER_SECOND,
@@ -72,6 +73,7 @@ def build_fair(
         capped=np.empty(leaves.queue.size, np.int32), size=np.zeros(1, np.int64),
         has_limits=bool(np.isfinite(tree.limit).any()),
         gangs=_gangs(simulation, workload),
+        held=build_held_back(simulation.fleet, leaves.queue.size, terms.hold_back_after),
     )
     return fair, build_reclaim(nodes, vector.shape[0], reclaims_per_hour)
 
@@ -100,7 +102,7 @@ def run_fair(
         fair_instant(
             sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED_NOW]],
             sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], reclaim.guarantee,
-            sim.claims,
+            sim.clock[NOW], sim.claims,
         )
         commit(sim)
         if reclaim.clock[PER_SECOND] > 0.0 and sim.clock[NOW] >= reclaim.clock[LOOK_AGAIN]:
@@ -128,7 +130,7 @@ def reclaim_places(sim: Simulation, fair: Fair, reclaim: Reclaim, select_machine
         reclaim.clock[TOKENS] -= 1.0
     if sim.counts[PREEMPTED_EVER] > before:
         open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED_NOW]])
-        serve(sim.fleet, sim.tasks, fair, select_machine, reclaim.guarantee[:0], sim.claims)
+        serve(sim.fleet, sim.tasks, fair, select_machine, reclaim.guarantee[:0], now, sim.claims)
         commit(sim)
         forget_lost_events(sim)
 

@@ -15,7 +15,7 @@ from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, Claims, b
 from subak.placement.interface.instance import Instance
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import SearchSettings
-from subak.placement.schedulers import LOCALITY_WAIT
+from subak.placement.schedulers import HOLD_BACK_AFTER, LOCALITY_WAIT
 from subak.queues.johnson import johnson_ranks
 from subak.queues.tree import TreeFile
 from subak.resources import CPU, cpu_row, same_resources
@@ -71,6 +71,7 @@ class Terms(NamedTuple):
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
     queues: TreeFile | None = None  # fair orders: weights and limits
     reclaims_per_hour: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
+    hold_back_after: float = HOLD_BACK_AFTER  # s, fair orders: machines are held back for who was passed over so long
     lotes: LotesSettings = LotesSettings()  # of LoTES's plan and dispatcher
     locality_wait: float = LOCALITY_WAIT  # seconds: delay scheduling, for a machine with the input, then for its rack
     search: SearchSettings = SearchSettings()  # schedulers that search for a better plan: how long
