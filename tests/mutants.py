@@ -31,6 +31,7 @@ import sys
 import tempfile
 import time
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -299,9 +300,15 @@ def sample_of(module: str, count: int, seed: int) -> dict[str, Place]:
 
 
 def drawn_of(samples: dict[str, dict[str, Place]], count: int, seed: int) -> dict[str, dict[str, Place]]:
-    """Draw so many of the mutants of all modules together."""
-    keys = [key for places in samples.values() for key in places]
-    drawn = set(random.Random(seed).sample(keys, min(count, len(keys))))
+    """Draw so many of the mutants of all modules together: the same ones again when code around them has changed."""
+    alike: Counter[tuple[str, str]] = Counter()
+    lots = {}
+    for module, places in samples.items():
+        for key in places:
+            words = key.split(":", 1)[1].split(" ", 1)[1]  # without digest, number and line
+            lots[key] = hashlib.sha256(f"{seed} {module} {words} {alike[module, words]}".encode()).digest()
+            alike[module, words] += 1
+    drawn = set(sorted(lots, key=lots.__getitem__)[:count])
     return {module: {key: place for key, place in places.items() if key in drawn}
             for module, places in samples.items()}
 

@@ -138,12 +138,23 @@ def test_processes_that_tests_start_have_the_change_and_say_what_they_reach(tmp_
 
 
 def test_a_seed_draws_the_same_of_all_modules_together():
-    samples = {module: {f"{module} {number}": (module, number) for number in range(50)} for module in "ab"}
+    samples = {module: {f"d {number} {module}.py:{number} f: {number}  ->  pass": (module, number)
+                        for number in range(50)} for module in "ab"}
     drawn = drawn_of(samples, 30, 36)
     assert drawn == drawn_of(samples, 30, 36) != drawn_of(samples, 30, 37)
     assert sum(map(len, drawn.values())) == 30
     assert all(drawn[module].items() <= samples[module].items() for module in samples)
     assert drawn_of(samples, 1000, 36) == samples
+
+
+def test_a_seed_draws_the_same_again_when_code_was_written_before_it():
+    def at(lines, more=()):
+        names = [*more, *(f"f{number}: {number}  ->  pass" for number in range(90))]
+        return {"m": {f"{lines:012x} {place} m.py:{place + lines} {name}": place for place, name in enumerate(names)}}
+
+    before, after = ({key.split(" ", 3)[3] for key in drawn_of(samples, 30, 36)["m"]}
+                     for samples in (at(1), at(7, more=["g: 1  ->  2", "g: 3  ->  4"])))
+    assert len(before) == len(after) == 30 and len(before & after) >= 28
 
 
 def test_a_process_of_its_own_answers_or_is_ended():
