@@ -8,6 +8,7 @@ import pytest
 from subak.cli.reproduce.reproduction import Request, _show
 from subak.report.console import PIPED_WIDTH, Console
 from subak.reproduce.claims import (
+    ABOVE_0,
     DIFFERS,
     HOLDS,
     UNDECIDED,
@@ -30,6 +31,7 @@ from subak.reproduce.lotes.published import CLAIMS as LOTES
 from subak.reproduce.mch import experiments as mch
 from subak.reproduce.mch.published import CLAIMS as MCH
 from subak.reproduce.megha import experiments as megha
+from subak.reproduce.megha.prototype.published import CLAIMS as PROTOTYPE
 from subak.reproduce.megha.published import CLAIMS as MEGHA
 
 CLAIM = Claim("3", "a", "says", least=1.0, most=3.0, why=Why("it is so", "figure 4"), note="how")
@@ -105,6 +107,20 @@ def test_what_a_reason_names_is_there(claims, figures):
             assert each.least is not None or each.most is not None
             named = {f"figure {each.figure}", f"Fig. {each.figure}"}
             assert each.figure == claim.figure or any(words in claim.why.shown for words in named), claim.why.shown
+
+
+@pytest.mark.parametrize("claims", [HMHS, LOTES, MCH, MEGHA, PROTOTYPE],
+                         ids=["hmhs", "lotes", "mch", "megha", "prototype"])
+def test_no_claim_holds_of_nonsense(claims):
+    """Of a number that is out of what it says on one side at least, nor, of times and amounts, where there is none."""
+    for claim in claims:
+        nonsense = [-1.0] if claim.least is not None else []
+        nonsense += [1e12] if claim.most is not None else []
+        nonsense += [0.0] if claim.unit in ABOVE_0 and (claim.least, claim.most) != (None, None) else []
+        for value in nonsense:
+            figure = Figure(claim.figure, "", pl.DataFrame(), {claim.number: value})
+            assert judge(claim, {claim.figure: figure}).verdict in {DIFFERS, UNDECIDED}, (claim.says, value)
+        assert nonsense or (claim.least, claim.most) == (None, None)
 
 
 def shown(found, width):

@@ -1,5 +1,6 @@
 """`subak reproduce google-like`: the paper's figures beside the sample's, those of events by hand, and the parts'."""
 import io
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from small import staged
 from subak.cli.reproduce.google_like import _show
 from subak.errors import InputError
 from subak.report.console import PIPED_WIDTH, Console
-from subak.reproduce.claims import DIFFERS, HOLDS, UNEXPLAINED
+from subak.reproduce.claims import DIFFERS, HOLDS, UNDECIDED, UNEXPLAINED
 from subak.reproduce.google_like import laws
 from subak.reproduce.google_like import published as paper
 from subak.reproduce.google_like.experiments import _ending_rows, reproduce
@@ -205,10 +206,11 @@ def test_the_nearest_law_of_gaps_is_found():
 
 
 def test_who_was_evicted_late_has_events_that_the_workload_lacks(sample):
-    """Without them the sample's endings are the paper's; a trace's events are all there, whatever comes last."""
+    """Without them the sample's endings may be the paper's; a trace's events are all there, whatever comes last."""
+    assert row(sample, "II", "other (share)").verdict == DIFFERS
     for name in ("FINISH", "KILL"):
-        assert row(sample, "II", f"{name} (share)").verdict == DIFFERS
-        assert row(sample, "II", f"{name}, without other (share)").verdict == HOLDS
+        less = row(sample, "II", f"{name}, without other (share)")
+        assert less.verdict == UNDECIDED and abs(less.measured - less.paper) < less.error
     assert "of the 29,342 that were evicted, or lost, 29,341 ended after" in row(sample, "II", "other (share)").reason
     measured = measure_workload(read_workload(sample_folder()))
     early = measured._replace(tasks=measured.tasks.with_columns(late=pl.lit(False)))
@@ -246,9 +248,9 @@ def test_a_reason_names_what_shows_it(sample):
 def test_what_the_sample_explains(sample):
     """The rows that differ for which numbers show why; for the others none is known."""
     differing = [each for each in sample.rows if each.verdict == DIFFERS]
-    assert len(differing) == 45
-    assert sum(each.why is not None for each in differing) == 23
-    assert row(sample, "I", "2 events, of those that came later (share)").verdict == HOLDS
+    assert len(differing) == 60
+    assert sum(each.why is not None for each in differing) == 19
+    assert row(sample, "I", "2 events, of those that came later (share)").verdict == DIFFERS  # 0 of 4.3 %
     assert row(sample, "KS", "FINISH: Pareto coefficient with the paper's scale").verdict == HOLDS
     assert row(sample, "KS", "FINISH: Pareto scale").why is None  # the paper's law would have less
 
@@ -256,8 +258,24 @@ def test_what_the_sample_explains(sample):
 def test_a_figure_holds_near_the_papers():
     assert [Row("VI", "average", 100.0, value).verdict for value in (89.0, 91.0, 110.0, 111.0, None)] == [
         DIFFERS, HOLDS, HOLDS, DIFFERS, None]
-    assert [Row("II", "FINISH (share)", 0.7, value).verdict for value in (0.66, 0.74, 0.76)] == [HOLDS, HOLDS, DIFFERS]
+    shares = [Row("II", "FINISH (share)", 0.7, value).verdict for value in (0.66, 0.671, 0.729, 0.74)]
+    assert shares == [DIFFERS, HOLDS, HOLDS, DIFFERS]
+    assert [Row("II", "FINISH (share)", 0.7, 0.71, error=error).verdict for error in (0.01, 0.03, math.nan)] == [
+        HOLDS, UNDECIDED, UNDECIDED]
+    assert Row("II", "FINISH (share)", 0.7, 0.6, error=0.05).verdict == DIFFERS
     assert Row("II", "FINISH", None, 1.0).verdict is None
+
+
+def test_no_figure_holds_by_construction(sample):
+    """Of 38 that held within 5 points 22 would have held had nothing been measured at all."""
+    for each in sample.rows:
+        for nonsense in (0.0, 3.0 * (each.paper or 0.0), 1e12, -1.0):
+            assert replace_measured(each, nonsense).verdict != HOLDS or nonsense == each.paper, each
+    assert [Row("IV", "7 (share)", 0.0, 0.0, error=error).verdict for error in (0.0, 0.01)] == [HOLDS, UNDECIDED]
+
+
+def replace_measured(one, value):
+    return Row(one.table, one.what, one.paper, value)
 
 
 EVENTS = [  # time, job, index, event, class, priority: SUBMIT 0, SCHEDULE 1, FAIL 3, FINISH 4, KILL 5

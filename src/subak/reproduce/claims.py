@@ -14,6 +14,8 @@ Notify = Callable[[str, float], None]  # what is being simulated, and which part
 
 HOLDS, DIFFERS, UNDECIDED = "holds", "differs", "undecided"
 UNEXPLAINED = "not explained"
+ABOVE_0 = frozenset({"s", "times", "slots", "bins", "classes", "of 10"})  # units of which there is no 0
+NOTHING_MEASURED = "nothing was measured"
 
 
 class Interval(NamedTuple):
@@ -111,9 +113,12 @@ def judge_all(claims: Iterable[Claim], figures: Iterable[Figure]) -> tuple[Row, 
 def judge(claim: Claim, figures: Mapping[str, Figure]) -> Row:
     """Return a claim beside the number it is about, of the *figures* that were measured, by key."""
     value, low, high = _interval(figures[claim.figure].numbers[claim.number])
-    verdict = None if np.isnan(value) else _verdict(claim.least, claim.most, low, high)
+    verdict = None if np.isnan(value) else verdict_of(claim.least, claim.most, low, high)
+    note = claim.note
+    if verdict == HOLDS and value <= 0.0 and claim.unit in ABOVE_0:
+        verdict, note = UNDECIDED, NOTHING_MEASURED
     return Row(claim.figure, claim.says, rule(claim), _measured(value, low, high, claim.unit), verdict,
-               reason(verdict, claim.why, claim.note, figures))
+               reason(verdict, claim.why, note, figures))
 
 
 def reason(verdict: str | None, why: Why | None, note: str, figures: Mapping[str, Figure] | None = None) -> str:
@@ -135,14 +140,15 @@ def _said(why: Why | None, figures: Mapping[str, Figure]) -> str:
 
 def _shows(of: Evidence, figures: Mapping[str, Figure]) -> bool:
     _, low, high = _interval(figures[of.figure].numbers.get(of.number, float("nan")))
-    return _verdict(of.least, of.most, low, high) == HOLDS
+    return verdict_of(of.least, of.most, low, high) == HOLDS
 
 
 def _interval(number: float | Interval) -> Interval:
     return number if isinstance(number, Interval) else Interval(number, number, number)
 
 
-def _verdict(least: float | None, most: float | None, low: float, high: float) -> str | None:
+def verdict_of(least: float | None, most: float | None, low: float, high: float) -> str | None:
+    """Return whether an interval is within bounds, reaches over one, or is outside; None without a bound."""
     if least is None and most is None:
         return None
     least, most = -np.inf if least is None else least, np.inf if most is None else most

@@ -15,13 +15,13 @@ from subak.reproduce.claims import score
 from subak.reproduce.google_like.experiments import TABLE_TITLES, Reproduction
 from subak.reproduce.google_like.experiments import reproduce as reproduce_google_like
 from subak.reproduce.google_like.measured import Measured, measure_trace, measure_workload
-from subak.reproduce.google_like.row import NEAR, NEAR_SHARE, Row
+from subak.reproduce.google_like.row import NEAR, Row
 from subak.workload.readers.google.google2011 import events as google2011
 from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 
 TITLE = "The Google-like workload, reproduced"
-RULE = f"within {NEAR:.0%} of the paper's figure; a share within {100 * NEAR_SHARE:.0f} points"
+RULE = f"within {NEAR:.0%} of the paper's figure; of a share, or of what is left of it to 100 %, whichever is less"
 
 
 def google_like(trace: Path | None, out: Path | None, seed: int, overwrite: bool) -> None:

@@ -4,6 +4,7 @@ A reason is printed where numbers show it (reasons.py), elsewhere that it is not
 """
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import polars as pl
 import scipy  # its parts load when they are first used
@@ -13,8 +14,17 @@ from subak.reproduce.google_like import published as paper
 from subak.reproduce.google_like.gaps import gap_rows
 from subak.reproduce.google_like.laws import PAPER_LAW, attempt_rows, law_rows
 from subak.reproduce.google_like.measured import ENDINGS, EVENTS_MOST, Measured
-from subak.reproduce.google_like.reasons import Without, chance, cut_draws, mean_by_job, unseen, without
-from subak.reproduce.google_like.row import NEAR_SHARE, Row
+from subak.reproduce.google_like.reasons import (
+    Z_95,
+    Without,
+    chance,
+    cut_draws,
+    mean_by_job,
+    share_by_job,
+    unseen,
+    without,
+)
+from subak.reproduce.google_like.row import Row, room
 from subak.workload.google_like.draw import draw
 from subak.workload.google_like.goodness import Comparison, compare
 from subak.workload.google_like.parameters import Makespans, Parameters
@@ -86,8 +96,8 @@ def _event_rows(measured: Measured) -> list[Row]:
         if row.verdict == DIFFERS and fresh:
             line = f"{name}, of those that came later (share)"
             other = fresh.get(count, 0) / sum(fresh.values())
-            why = without(row.measured or 0.0, figure, other, NEAR_SHARE, "it is the tasks that stood when the trace "
-                          "began", f"the line {line.removesuffix(' (share)')}")
+            why = without(row.measured or 0.0, figure, other, room(figure, is_share=True), "it is the tasks that stood "
+                          "when the trace began", f"the line {line.removesuffix(' (share)')}")
             row = Row("I", row.what, figure, row.measured, why=why)
             more.append(Row("I", line, figure, other))
         rows.append(row)
@@ -108,8 +118,8 @@ def _ending_rows(measured: Measured) -> list[Row]:
     why = Why(f"of the {len(other):,} that were evicted, or lost, {other['late'].sum():,} ended after the workload's "
               "last arrival, so that their next attempts are not in it, nor the events of these",
               "the lines without other")
-    rows = [Row("II", row.what, row.paper, row.measured, row.generated, why) for row in rows]
-    return rows + [Row("II", row.what.replace(" (", ", without other ("), row.paper, row.measured, None, row.why)
+    rows = [msgspec.structs.replace(row, why=why) for row in rows]
+    return rows + [msgspec.structs.replace(row, what=row.what.replace(" (", ", without other ("), generated=None)
                    for row in less]
 
 
@@ -127,10 +137,9 @@ def _shares(table: str, counts: dict[str, int] | dict[int, int], tasks: pl.DataF
     known, total = tasks.drop_nulls("value"), sum(counts.values())
     rows = []
     for name, count in counts.items():
-        share, error = mean_by_job(known, pl.col("value") == name)
-        why = None if share is None else chance(share, count / total, error)
-        rows.append(Row(table, f"{name} (share)", count / total, share, made.get(str(name)), why,
-                        "not in a workload" if share is None else ""))
+        share, error = share_by_job(known, pl.col("value") == name)
+        rows.append(Row(table, f"{name} (share)", count / total, share, made.get(str(name)),
+                        note="not in a workload" if share is None else "", error=Z_95 * error))
     return rows
 
 
@@ -151,21 +160,21 @@ def _makespan_rows(measured: Measured, made: dict[str, np.ndarray], seed: int) -
             seen = tasks if group == "All" else tasks.filter(group=group)
             drawn = made[ending] if group == "All" else np.empty(0)
             whys = _makespan_reasons(seen, tuple(figures), measured.rooms, seed)
+            errors = Z_95 * mean_by_job(seen, pl.col("makespan"))[1], 0.0, 0.0
             note = "" if len(seen) else "none of this group ended so in what was read"
-            for name, figure, one, another, why in zip(
-                    STATISTICS, figures, _three(seen["makespan"].to_numpy()), _three(drawn), whys, strict=True):
-                rows.append(Row(table, f"{group}: {name}", figure, one, another, why, note))
+            for name, figure, one, another, why, error in zip(
+                    STATISTICS, figures, _three(seen["makespan"].to_numpy()), _three(drawn), whys, errors, strict=True):
+                rows.append(Row(table, f"{group}: {name}", figure, one, another, why, note, error))
     return rows
 
 
 def _makespan_reasons(tasks: pl.DataFrame, figures: tuple[float, ...], rooms: np.ndarray,
                       seed: int) -> list[Why | None]:
     """Return why the average, the standard deviation and the median of makespans are not the paper's."""
-    mean, error = mean_by_job(tasks, pl.col("makespan"))
-    if mean is None:
+    if tasks.is_empty():
         return [None] * len(STATISTICS)
     below, of_below = mean_by_job(tasks, pl.col("makespan") <= figures[-1])
-    by_chance = chance(mean, figures[0], error, " s"), None, chance(below or 0.0, 0.5, of_below, " of the tasks")
+    by_chance = None, None, chance(below or 0.0, 0.5, of_below, " of the tasks")
     return [first or unseen(one, figure, of) for first, one, figure, of in zip(
         by_chance, _figures(tasks["makespan"].to_numpy()), figures, _without(tasks, figures, rooms, seed), strict=True)]
 

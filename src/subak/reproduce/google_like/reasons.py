@@ -37,6 +37,16 @@ def mean_by_job(tasks: pl.DataFrame, value: pl.Expr) -> tuple[float | None, floa
     return mean, float(np.sqrt(squares * jobs / (jobs - 1)) / len(tasks)) if jobs > 1 else np.nan
 
 
+def share_by_job(tasks: pl.DataFrame, is_one: pl.Expr) -> tuple[float | None, float]:
+    """Return the share of tasks of a kind, and its standard error by jobs, as `mean_by_job` does.
+
+    Where no job has any of them, or nothing else, it may be of 3 jobs by the number of jobs (the rule of three).
+    """
+    share, error = mean_by_job(tasks, is_one)
+    of_nobody = 3.0 / Z_95 / max(tasks["job"].n_unique(), 1)
+    return share, of_nobody if share in {0.0, 1.0} else error
+
+
 def chance(measured: float, published: float, error: float, unit: str = "") -> Why | None:
     """Return whether chance may be why a mean is not the paper's; *error* is its standard error by jobs."""
     if not np.isfinite(error) or abs(measured - published) > Z_95 * error:

@@ -1,10 +1,9 @@
 """A figure of the paper beside what was measured and what the generator gives."""
 import msgspec
 
-from subak.reproduce.claims import DIFFERS, HOLDS, Why, reason
+from subak.reproduce.claims import Why, reason, verdict_of
 
-NEAR = 0.1  # a figure holds within a tenth of the paper's
-NEAR_SHARE = 0.05  # or, where it is a share, within 5 points
+NEAR = 0.1  # a figure holds within a tenth of the paper's; a share, of what is left to 1, too, where that is less
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -17,13 +16,16 @@ class Row(msgspec.Struct, frozen=True):
     generated: float | None = None
     why: Why | None = None  # what was measured may differ; None: that is not explained
     note: str = ""  # how it is measured
+    error: float = 0.0  # half of the 95 % interval of what was measured, by jobs, where that is known
 
     @property
     def verdict(self) -> str | None:
         """Whether what was measured is near the paper's figure; None without one of them."""
         if self.paper is None or self.measured is None:
             return None
-        return HOLDS if near(self.measured, self.paper, self.is_share) else DIFFERS
+        near_it = room(self.paper, self.is_share)
+        return verdict_of(self.paper - near_it, self.paper + near_it, self.measured - self.error,
+                          self.measured + self.error)
 
     @property
     def is_share(self) -> bool:
@@ -38,4 +40,9 @@ class Row(msgspec.Struct, frozen=True):
 
 def near(one: float, other: float, is_share: bool = False) -> bool:
     """Whether a figure is as near another as a claim asks for."""
-    return abs(one - other) <= (NEAR_SHARE if is_share else NEAR * abs(other))
+    return abs(one - other) <= room(other, is_share)
+
+
+def room(figure: float, is_share: bool = False) -> float:
+    """Return how far from the paper's figure one holds: so that nothing holds where nothing was measured."""
+    return NEAR * (min(figure, 1.0 - figure) if is_share else abs(figure))
