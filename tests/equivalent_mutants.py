@@ -329,4 +329,7 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("read_machines", "return machines_of(pl.concat(tables), given, events[0].parent, choice, provenance)",
      "0  ->  -1"): "all files of a table are in one folder",
     ("with_nodes", "several = parts.list.len() > 1", "1  ->  0"): "of one part none is the last but one",
+    ("_leave_removed", "continue", "continue  ->  pass"): "nothing follows in the loop",
+    ("_applied", "since = seen if epoch == now[0] and now[1] >= seen else 0", "now[1] >= seen  ->  now[1] > seen"):
+        "of the same epoch and as much seen nothing is looked at",
 }

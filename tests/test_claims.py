@@ -15,6 +15,7 @@ from subak.federation.messages import GLOBAL_MASTER
 from subak.live.api.errors import UnavailableError
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.claims import (
+    BEHIND_KEY,
     HOLD_S,
     IDENTITY_KEY,
     RESERVE_FIRST,
@@ -206,6 +207,7 @@ def test_a_store_that_takes_over_gives_no_number_again_and_the_former_one_is_ref
     assert {serial_of_job(job) for job in refusal.jobs} <= set(given)
     pair.until(pair.now + 30.0)
     assert not pair.refusals and not pair.node.claims.is_behind
+    assert BEHIND_KEY not in pair.masters[0].disk["incarnation"], "else it were behind again after each start"
     numbers = pair.take()
     assert min(numbers) > RESERVE_FIRST
     assert pair.node.book.of_number[number_of_job(0, numbers[0])].stored.shapes == (2,), "nor is a number of a shape"

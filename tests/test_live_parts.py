@@ -172,6 +172,27 @@ def test_queues_that_were_applied_are_there_after_a_restart_whatever_the_file_sa
     assert (queues.version, queues.queues[0].weight) == (2, 7.0)
 
 
+def test_a_queue_that_was_removed_has_no_turn_once_its_last_job_has_ended():
+    world = world_of(jobs=[JobCase(2.0, "client", JOB, (((3.0, 0),),))])
+    world.until(3.0)
+    node = world.masters[0].node
+    gone = structs.replace(node.queues.queues[0], path="")
+    node.apply(structs.replace(node.queues, version=2, queues=(gone, *node.queues.queues[1:])))
+    world.call_soon(world.masters[0])
+    world.until(4.0)
+    assert 0 in node.master.own
+    world.until(8.0)
+    assert len(world.watch.finished) == 1 and 0 not in node.master.own
+
+
+def test_what_was_written_of_a_job_is_not_written_again():
+    world = world_of(jobs=[JobCase(2.0, "client", job_again(retries=1, backoff_s=9.0), (((0.5, 1), (0.5, 0)),))])
+    world.until(4.0)
+    book = world.masters[0].node.book
+    (job,) = book.of_number.values()
+    assert not book.due and book.writes(np.arange(*job.places.indices(1 << 30)), 5.0) == []
+
+
 # -- jobs and machines as they are shown -------------------------------------------------------------------------------
 
 
