@@ -91,7 +91,7 @@ class Twin:
         former, times = self.held_for, self.times + 1
         while (what := self.longest()) is not None and self.since[what] + self.after <= now:
             request, count = (what[2], len(self.waiting[what])) if what in self.waiting else (what, 1)
-            machines = self.chosen(request, count, count << times if what == former else count)
+            machines = self.chosen(request, count, count << min(times, 4) if what == former else count)
             if machines:
                 if self.held:
                     self.release()

@@ -3,8 +3,8 @@
 Where small tasks keep coming, a wide task finds no machine with enough free at once, and a gang never enough machines:
 each time its turn comes in vain, and others take what was freed. From *after* seconds of that on, machines are held
 back for it, for one such at a time: those that have most free for it, as many as could hold all of it when idle. Only
-it may start there. Each time *after* seconds more pass in vain, twice as many are held, up to all, since what runs
-there may be long.
+it may start there. Each time *after* seconds more pass in vain, twice as many are held, up to sixteen times as many,
+since what runs there may be long.
 
 It is passed over from its first turn in vain on: a gang until it starts, a task until one of its shape does.
 """
@@ -23,7 +23,7 @@ from subak.workload.tasks import Shapes
 NOT_PASSED_OVER = np.inf
 HELD_MACHINES, FOR_LEAF, FOR_SHAPE, TIMES = range(4)  # of `size`
 LOOK_AT = 0  # of `clock`
-TIMES_MAX = 30  # of doubling: more than all machines
+TIMES_MAX = 4  # of doubling: to all machines it took 4 points of a crowded fleet's use, for one task at a time
 
 
 class HeldBack(NamedTuple):
