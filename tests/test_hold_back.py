@@ -75,6 +75,14 @@ def test_nothing_is_held_back_for_a_gang_that_the_machines_there_could_not_hold(
     assert early == of_never and 50.0 <= found["w", 0] <= 65.0
 
 
+def test_who_could_not_be_held_for_holds_up_nobody_behind_it():
+    """The gang of four waits for a machine that is away; the one of three, passed over later, has the others held."""
+    made = in_gangs([*STREAM, ("w", 5.5, (1, 1), [2.0] * 4, True), ("v", 6.5, (1, 1), [2.0] * 3, True)])
+    fleet = fleet_of(*[(1, 1)] * 4, resources=TWO, changes=[(2.0, 3, False, 1, 1), (200.0, 3, True, 1, 1)])
+    found, never = (started(made, fleet, "drf", hold_back_after=after) for after in (10.0, math.inf))
+    assert found["v", 0] <= 25.0 and never["v", 0] > 50.0 and found["w", 0] >= 200.0
+
+
 def test_nothing_is_held_back_for_a_placement_that_does_not_want_it(tmp_path):
     """It takes a wide task on no machine at all: the others go on as if it were not there."""
     (tmp_path / "p.py").write_text(

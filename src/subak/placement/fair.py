@@ -240,7 +240,7 @@ def serve(
                 close_shape(fair.tree, shape)
         if is_it and (begins or holds(fleet, tasks, shape, together(fair, task))):
             if not begins:  # its placement does not want what there is
-                forget_passed_over(held, leaf if is_gang else NOBODY, shape, NOT_PASSED_OVER)
+                forget_passed_over(held, leaf if is_gang else NOBODY, shape)
             let_others_in(fleet, tasks, fair)
 
 
@@ -314,7 +314,7 @@ def hold_back(fleet: FleetState, tasks: Tasks, fair: Fair, now: float) -> None:
                 let_others_in(fleet, tasks, fair)
             hold_for(fleet, held, leaf, wide, count, times if is_again else 0, now)
             return
-        forget_passed_over(held, leaf, shape, NOT_PASSED_OVER)  # too large for all machines that are there
+        forget_passed_over(held, leaf, shape)  # too large for all machines that are there
         leaf, shape, longest = longest_passed_over(fair)
     if is_holding(held):  # for who is at a limit now
         let_others_in(fleet, tasks, fair)

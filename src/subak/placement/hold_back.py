@@ -1,4 +1,4 @@
-"""Machines that are held back for what was passed over for too long, so that nothing waits for ever.
+"""Machines that are held back for what was passed over for too long.
 
 Where small tasks keep coming, a wide task finds no machine with enough free at once, and a gang never enough machines:
 each time its turn comes in vain, and others take what was freed. From *after* seconds of that on, machines are held
@@ -97,26 +97,24 @@ def longer_of(since: float, arrival: float, now: float) -> float:
 
 
 @inlined
-def forget_passed_over(held: HeldBack, leaf: int, shape: int, since: float) -> None:
-    """Take it that the gang of a leaf, or, NOBODY, a shape, is passed over only since a time, inf for not."""
+def forget_passed_over(held: HeldBack, leaf: int, shape: int) -> None:
+    """Take it that the gang of a leaf, or, NOBODY, a shape, is not passed over."""
     if leaf != NOBODY:
-        held.since[leaf] = since
+        held.since[leaf] = NOT_PASSED_OVER
     else:
-        held.shape_since[shape] = since
+        held.shape_since[shape] = NOT_PASSED_OVER
 
 
 @inlined
-def note_began(held: HeldBack, leaf: int, shape: int, is_gang: bool) -> bool:
-    """Note that the first of a leaf has started; return whether machines were held back for it.
+def note_began(held: HeldBack, leaf: int, shape: int, is_gang: bool) -> None:
+    """Note that the first of a leaf has started.
 
-    Others of the shape of a single one have been passed over as long.
+    Where machines were held back for a single one, others of its shape have been passed over as long.
     """
-    is_it = is_for(held, leaf, shape, is_gang)
     if is_gang:
         held.since[leaf] = NOT_PASSED_OVER
-    elif not is_it:
+    elif not is_for(held, leaf, shape, is_gang):
         held.shape_since[shape] = NOT_PASSED_OVER
-    return is_it
 
 
 @noinline

@@ -21,7 +21,7 @@ from subak.workload.samples import sample_folder
 from subak.workload.table import read_workload
 
 TITLE = "The Google-like workload, reproduced"
-RULE = f"within {NEAR:.0%} of the paper's figure; of a share, or of what is left of it to 100 %, whichever is less"
+RULE = f"within {NEAR:.0%} of the paper's figure; a share also within {NEAR:.0%} of what is left to 100 %"
 
 
 def google_like(trace: Path | None, out: Path | None, seed: int, overwrite: bool) -> None:

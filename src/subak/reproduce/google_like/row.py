@@ -38,9 +38,9 @@ class Row(msgspec.Struct, frozen=True):
         return reason(self.verdict, self.why, self.note)
 
 
-def near(one: float, other: float, is_share: bool = False) -> bool:
+def near(one: float, other: float) -> bool:
     """Whether a figure is as near another as a claim asks for."""
-    return abs(one - other) <= room(other, is_share)
+    return abs(one - other) <= room(other)
 
 
 def room(figure: float, is_share: bool = False) -> float:
