@@ -332,4 +332,10 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("_leave_removed", "continue", "continue  ->  pass"): "nothing follows in the loop",
     ("_applied", "since = seen if epoch == now[0] and now[1] >= seen else 0", "now[1] >= seen  ->  now[1] > seen"):
         "of the same epoch and as much seen nothing is looked at",
+    ("served", "return 0", "0  ->  1"): "each kind of node says it itself",
+    ("served", "return 0", "0  ->  -1"): "each kind of node says it itself",
+    ("csv_rows", "if block.text.count(b\",\") != (len(schema) - 1) * block.text.count(b\"\\n\"):", "1  ->  0"):
+        "where no line has too many or too few columns, none is found, only more slowly",
+    ("_alike", "shared = pl.max_horizontal(\"reduces\", pl.lit(1.0))", "1.0  ->  0.0"):
+        "how long each of no reduces would take is nobody's time",
 }

@@ -2,6 +2,7 @@
 import errno
 import os
 import resource
+import socket
 import time
 from pathlib import Path
 from unittest import mock
@@ -269,6 +270,34 @@ def test_a_delegated_tree_is_used_from_a_leaf(tmp_path):
 def test_where_there_is_no_tree_there_are_no_groups(tmp_path, own):
     fake_tree(tmp_path)
     assert find_home("me", (), tmp_path, own) is None
+
+
+def test_a_group_has_its_limits_written_where_linux_has_a_file_for_them(tmp_path):
+    groups, key = Cgroups(tmp_path, frozenset({"memory", "cpu"})), Key(3, 1)
+    (tmp_path / "3.1").mkdir()
+    for name in ("memory.max", "memory.oom.group", "cpu.weight"):
+        (tmp_path / "3.1" / name).write_text("max")
+    assert groups.make(attempt(3, "true", memory=4096, cpu=2000)) == groups.path(key) == tmp_path / "3.1"
+    found = {path.name: path.read_text() for path in (tmp_path / "3.1").iterdir()}
+    assert found == {"memory.max": "4096", "memory.oom.group": "1", "cpu.weight": "200"}  # no swap is counted there
+
+
+def test_who_cannot_be_killed_is_told_when_the_time_is_over(monkeypatch):
+    """A process that waits for a disk dies no earlier than it answers."""
+    monkeypatch.setattr(processes, "children", lambda _: [4_194_305])  # no number that a process has
+    began = time.monotonic()
+    assert processes.kill_children(0.05) == [4_194_305]
+    assert time.monotonic() - began < 5.0
+
+
+def test_who_leaves_a_warden_keeps_no_file_open(tmp_path):
+    with socket.socket(socket.AF_UNIX) as warden:
+        warden.bind(str(tmp_path / "socket"))
+        warden.listen()
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        left = WardenExecutor(tmp_path / "socket")
+        left.close()
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_who_was_killed_for_its_memory_is_told_from_others(tmp_path):

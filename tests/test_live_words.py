@@ -1,5 +1,6 @@
 """What people are told: one code for one cause, signals by name, a machine's real capacity, exit codes of a table."""
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,9 +16,11 @@ from subak.fleet.state import LOG
 from subak.live.api.errors import BY_CODE
 from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import Constraint
+from subak.live.node.facts import JOB as JOB_FACT
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.frames import Ask
 from subak.live.node.global_master.book import ON_DISK, OUTCOME_WORDS
+from subak.live.node.global_master.history import BEGAN, Happening
 from subak.live.service.explaining import explanation_of
 from subak.live.service.resources import machine_view
 from subak.live.service.views import ended_job, event_view, open_job, task_view
@@ -207,3 +210,26 @@ def test_exit_codes_are_named_in_one_module():
     (None, "SIG36", 164)])
 def test_the_exit_code_of_run(code, signal, expected):
     assert exit_codes.of_command(code, signal) == expected
+
+
+def test_a_former_attempt_is_found_by_its_task_and_number():
+    """Of three that began: the present one is in the row, others are remembered by what happened."""
+    _, node, job = running_task()
+    known = known_of(node, job)
+    began = [Happening(1.0, 0, what, "", machine, nth, attempt) for what, machine, nth, attempt in (
+        ("lost", 9, 1, 99), (BEGAN, 5, 1, 51), (BEGAN, 6, 2, 62))]
+    other = Happening(1.0, 1, BEGAN, "", 7, 1, 71)
+    known = replace(known, events=[other, *began])
+    present = known.row(0)
+    assert known.attempt_of(0, int(present["attempts"])) == (int(present["machine"]), int(present["attempt"]))
+    assert known.attempt_of(0, 2) == (6, 62)
+    assert known.attempt_of(1, 3) is None  # which two have not begun
+
+
+def test_what_a_peer_said_of_a_job_is_forgotten_with_the_job():
+    world, node, job = running_task(seconds=3.0)
+    links = [link for process in world.processes for link in process.node.links.values()]
+    assert any((JOB_FACT, job.number) in link.heard for link in links)
+    world.until(20.0)
+    assert not node.book.of_number
+    assert not any((JOB_FACT, job.number) in link.heard for link in links)

@@ -516,3 +516,10 @@ def test_resubmissions_as_attempts_leave_one_task_an_index(parts):
     names = workload.jobs["job"].str.contains("#")
     assert not names.any()
     assert len(workload.tasks) == 443_255
+
+
+def test_who_asks_for_machines_that_differ_is_remarked(tmp_path):
+    source = folder(tmp_path, [line(0, 0, different=1), line(0, 0, index=1), line(0, 0, index=2, different=1),
+                               *(line(1_000_000, 1, index=number, different=1) for number in range(3)),
+                               *(line(9_000_000, 4, index=number) for number in range(3))])
+    assert read(source).remarks["SUBMIT rows that ask for different machines (not modelled)"] == 2

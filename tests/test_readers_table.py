@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import polars as pl
@@ -339,6 +340,22 @@ def test_a_preview_shows_what_was_understood_and_writes_nothing(run, tmp_path, m
     code, printed, _ = run("convert", "table", "a.csv", *chosen, "--out", "W")
     assert code == 0
     assert (tmp_path / "W" / "dropped.csv").read_text().splitlines()[1] == "rows,a.csv,4,how long it ran is unknown"
+
+
+def test_a_preview_tells_a_constant_from_a_column(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.csv", "at,run,who", "0,1,ann")
+    code, printed, _ = run("convert", "table", "a.csv", "--map", "arrival=at,run_time=run,user=who,queue==batch",
+                           "--preview")
+    assert code == 0
+    assert re.search(r"queue +== batch", printed)
+    assert re.search(r"user +who", printed)
+
+
+def test_instants_of_two_clocks_are_no_table(tmp_path):
+    path = write(tmp_path / "a.csv", "at,began,run", "2020-09-13T12:26:40Z,5,1")
+    with pytest.raises(InputError, match=r"--map: arrival is an instant since 1970 \(\[iso\]\), start is a"):
+        read(path, "arrival=at,start=began,run_time=run")
 
 
 # The plain twin of the rows

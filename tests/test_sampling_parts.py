@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from subak.federation.batches.membership import Membership
 from subak.federation.batches.reservations import append, build_reservations, new_row, rejoin, skip_tasks, unlink
-from subak.federation.messages import NOBODY
+from subak.federation.messages import ENQUEUE, NOBODY, build_outbox, post
+from subak.federation.sampling import central_scheduler, eagle, hawk
 from subak.federation.sampling.central_scheduler import (
     OVER,
     SENT,
@@ -210,3 +211,56 @@ def test_a_queue_is_walked_only_where_the_least_task_might_fit(free, is_room):
     own = SimpleNamespace(free=np.array([[0], [0]], np.int32))
     own.free[:, WORKER] = free
     assert has_room(own, sharing(5, 1.0, (2, 3)), WORKER) == is_room
+
+
+def test_what_a_worker_runs_longer_than_thought_leaves_no_work_below_none():
+    """Rounding may put what it had before 0, and beyond its work."""
+    def central(work, running, since, running_work):
+        return SimpleNamespace(work=[work], running=[running], running_since=[since], running_work=[running_work])
+
+    assert waiting_time(central(10.0, 1.0, 5.5, 10.0), 0, 5.0) == 10.0  # what it had would be -0.5
+    assert waiting_time(central(10.0, 1.0, 2.0, 10.0), 0, 5.0) == 7.0
+    assert waiting_time(central(9.5, 1.0, 0.0, 10.0), 0, 20.0) == 0.0  # 10 of 9.5
+
+
+def test_what_cannot_be_placed_yet_stays_owed(monkeypatch):
+    """Of three batches the first is long and can be placed; the others stay, in their order."""
+    placed = []
+    monkeypatch.setattr(central_scheduler, "place_long", lambda *given: placed.append(given[3]))
+    monkeypatch.setattr(central_scheduler, "probe_owed", lambda *_: None)
+    schedulers = SimpleNamespace(stranded=np.array([4, 5, 6]), stranded_count=np.array([3]), owed=np.ones(7, int))
+    roles = SimpleNamespace(
+        schedulers=schedulers, members=SimpleNamespace(able_count=[1]),
+        batches=SimpleNamespace(is_long=[False] * 4 + [True, False, False], shape=[0] * 7))
+    central_scheduler.place_owed(roles, None, None, 0.0, None)
+    assert placed == [4]
+    assert schedulers.owed.tolist() == [1, 1, 1, 1, 0, 1, 1]
+    assert schedulers.stranded[: schedulers.stranded_count[0]].tolist() == [5, 6]
+
+
+def test_snapshots_go_round_in_their_places(monkeypatch):
+    monkeypatch.setattr(eagle, "mark", lambda *_: None)
+    out = build_outbox(4)
+    post(out, ENQUEUE, 0, 1, 7, 1)
+    sharing = SimpleNamespace(
+        snapshot=np.zeros((4, 1), np.uint64), taken=np.array([3]), marked=np.array([9], np.uint64))
+    eagle.share_state(sharing, None, out, {"task": NOBODY, "sender": 0})
+    assert out.row[0]["seen"] == 3
+    assert sharing.snapshot[:, 0].tolist() == [0, 0, 0, 9]
+    assert sharing.taken.tolist() == [4]
+
+
+def test_a_thief_gets_the_reservations_behind_a_long_task_that_it_could_hold(monkeypatch):
+    monkeypatch.setattr(hawk, "is_able", lambda members, shape, worker: shape == 0)
+    queues = build_reservations(2, 8)
+    numbers = []
+    for batch, task in ((0, 33), (0, NOBODY), (1, NOBODY), (2, NOBODY)):
+        numbers.append(new_row(queues))
+        queues.row[numbers[-1]]["batch"], queues.row[numbers[-1]]["task"] = batch, task
+        append(queues, 0, numbers[-1])
+    roles = SimpleNamespace(queues=queues, members=None, batches=SimpleNamespace(shape=[0, 0, 1]),
+                            workers=SimpleNamespace(long_queued=[1, 0], long_running=[0, 0]))
+    out = build_outbox(4)
+    hawk.on_steal(roles, {"to": 0, "sender": 1}, out)
+    assert (out.row[0]["count"], out.row[0]["start"]) == (2, numbers[1])
+    assert queues.length[0] == 2
