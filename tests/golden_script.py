@@ -15,6 +15,7 @@
     terms retries=1 backoff=1 losses_max=0 wait_max=5 run_max=5
     fate 1 fails=2 after=0.5 cancel=3         of task 1: two attempts fail after 0.5 s each; it is cancelled at 3 s
     room 4                                    attempts that a local master can note
+    hold after 2                              seconds, before machines are held back for who is passed over
     outbox 1                                  messages that a walk may post before it stops
     hide TICK ALIVE LEASE                     kinds that are not shown
     show all                                  every field of what is answered that says something, and tallies
@@ -64,7 +65,7 @@ class Script:
         self.settings, self.faults = {"service_scale": 0.0, "heartbeat": 1000.0, "local_masters": 1}, {}
         self.machines, self.changes, self.jobs = [], [], []
         self.crashes, self.cuts, self.hidden, self.until = [], [], set(), math.inf
-        self.aimed, self.terms, self.fates, self.room, self.outbox = {}, {}, {}, 0, 256
+        self.aimed, self.terms, self.fates, self.room, self.outbox, self.hold_back_after = {}, {}, {}, 0, 256, math.inf
         self.all = False
         for line in text.splitlines():
             words = line.split("#")[0].split()
@@ -115,6 +116,9 @@ class Script:
 
     def read_outbox(self, more):
         self.outbox = int(more)
+
+    def read_hold(self, _after, seconds):
+        self.hold_back_after = float(seconds)
 
     def read_show(self, what):
         self.all = what == "all"
@@ -231,7 +235,7 @@ def trace(text):
     script = Script(text)
     opened = open_federated(script.workload(), script.fleet(), MEGHA, Federation(**script.settings), 1, 1e6,
                             script.until, script.plan(), compiled=False, rows=script.room, outbox=script.outbox,
-                            failures=script.failures())
+                            failures=script.failures(), hold_back_after=script.hold_back_after)
     aim = Aim(script.aimed)
     watch = Watch(opened.simulation, opened.network, opened.roles)
     lines, why = [], None

@@ -73,7 +73,7 @@ class Growing:
                                 configuration=np.full(machines, NOBODY)),
             np.zeros(1, np.int32), np.arange(masters + 1), np.zeros(QUEUES, QUEUE_PLACE),
             np.zeros((RESOURCES, CONFIGURATIONS), np.int32), 0, 1, np.ones(1, np.bool_))
-        rules = Rules(1.0, retry, 10.0, 0.1, False, OFF, 0, False)
+        rules = Rules(1.0, retry, 10.0, 0.1, False, OFF, 0, False, np.inf)
         shapes = Requests(np.zeros((RESOURCES, SHAPES), np.int32), np.zeros(SHAPES, np.int32))
         books = empty_fleet(RESOURCES, machines, SETS, SHAPES)
         views = [empty_fleet(RESOURCES, machines, SETS, SHAPES)._replace(allowed=books.allowed) for _ in range(masters)]

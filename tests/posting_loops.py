@@ -74,6 +74,7 @@ GOES_ON: dict[str, str] = {
     "megha.global_master.backlog.choose_fairly": "on_place takes another turn",
     "megha.global_master.backlog.forget_stale": "on_place takes another turn",
     "megha.global_master.handlers.apply_entries": "on_update posts CATCH_UP",
+    "megha.global_master.passed_over.ask_for_holds": "on_passed_over posts PASSED_OVER",
     "megha.global_master.rebuild.settle_doubts": "on_update and on_settle post SETTLE",
     "megha.global_master.rebuild.settle_from": "settle_later posts SETTLE",
     "megha.local_master.state.forget_noted": "the next NOTED, which comes every heartbeat",

@@ -31,6 +31,7 @@ WORKER = Configuration(name="worker", crashes=1, crashing=("worker 0",), early=0
 TAKEOVER = Configuration(name="takeover", standby=True, takeovers=1, early=0)
 FAILURE = Configuration(name="failure", failures=2, retries=1, early=0)
 CANCEL = Configuration(name="cancel", cancelled=1, lost=1, early=0)
+HOLDS = Configuration(name="holds", tasks=2, global_masters=2, holds=True, early=0)
 MASTER = Configuration(name="master", crashes=1, crashing=("global master 0",), early=1)
 
 
@@ -89,7 +90,7 @@ def test_what_was_dropped_and_matters_later_is_kept_in_the_next_round():
     assert (report.complete, report.wrong) == (True, "")
 
 
-@pytest.mark.parametrize("configuration", [DOUBLED_LEFT, LEASE, WORKER, TAKEOVER, MASTER, FAILURE, CANCEL],
+@pytest.mark.parametrize("configuration", [DOUBLED_LEFT, LEASE, WORKER, TAKEOVER, MASTER, FAILURE, CANCEL, HOLDS],
                          ids=lambda each: each.name)
 def test_a_tiny_federation_is_clean(configuration):
     report = found(configuration)

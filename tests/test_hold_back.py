@@ -13,10 +13,14 @@ from small import TWO, fleet_of
 from subak.cli.app import app
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
+from subak.federation.settings import Federation
 from subak.measures.runs import load_runs
 from subak.placement.schedulers import HOLD_BACK_AFTER
 from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tree import Queue, TreeFile
+from subak.simulator.engine.state import LOOP_DONE
+from subak.simulator.federated.megha_setup import MEGHA
+from subak.simulator.federated.simulate import open_federated
 from test_gangs import in_gangs, started
 
 CASE = Path(__file__).resolve().parents[2] / "shared" / "cases" / "34-gang-starvation" / "w.swf"
@@ -124,6 +128,34 @@ def test_what_is_asked_for_is_checked():
         Scenario(schedulers=["mch"], hold_back_after=math.nan)
     with pytest.raises(InputError, match=r"hold_back_after: none of the schedulers easy, lotes\+drf has a fair order"):
         Scenario(schedulers=["easy", "lotes+drf"], hold_back_after=math.inf)
+
+
+def started_in_a_federation(made, fleet, federation, hold_back_after):
+    """The start of each job's first task, of a run in plain Python."""
+    opened = open_federated(made, fleet, MEGHA, federation, 1, 1e6, math.inf, compiled=False,
+                            hold_back_after=hold_back_after)
+    while opened.step(10_000) != LOOP_DONE:
+        pass
+    jobs = made.jobs["job"].gather(made.stages["job"].gather(made.tasks["stage"])).to_list()
+    return dict(sorted(zip(jobs, opened.simulation.progress.start.tolist(), strict=True), key=lambda pair: -pair[1]))
+
+
+@pytest.mark.parametrize("masters", [1, 3])
+@pytest.mark.parametrize(("wide", "fleet"), [
+    (("w", 5.5, (4, 4), [2.0], False), [(4, 4)]), (("w", 5.5, (1, 1), [2.0] * 4, True), [(1, 1)] * 4)])
+def test_in_a_federation_too_who_needs_all_starts_once_it_was_passed_over_for_so_long(masters, wide, fleet):
+    """As above, by masters that hear of each other's tasks each second."""
+    made, machines = in_gangs([*STREAM, wide]), fleet_of(*fleet, resources=TWO)
+    federation = Federation(global_masters=masters, local_masters=1, heartbeat=1.0, delay=0.001, service_scale=0.0)
+    assert 15.5 <= started_in_a_federation(made, machines, federation, 10.0)["w"] <= 22.0
+    assert started_in_a_federation(made, machines, federation, math.inf)["w"] > 59.0
+
+
+def test_a_setting_of_megha_and_central_too():
+    for name in ("megha", "central"):
+        assert Scenario(schedulers=[name], hold_back_after=5.0).hold_back_after == 5.0
+    with pytest.raises(InputError, match=r"hold_back_after: none of the schedulers sparrow .*; nor is any megha or c"):
+        Scenario(schedulers=["sparrow"], hold_back_after=5.0)
 
 
 @pytest.mark.skipif(not CASE.is_file(), reason="needs ../shared")

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from subak import exit_codes
 from subak.errors import SubakError
+from subak.federation.megha.global_master.hold_back import FOR_LANE, want
 from subak.federation.megha.global_master.state import PHASE_WAITING, SCANNED
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import NOBODY
@@ -27,7 +28,8 @@ from subak.live.service.views import ended_job, event_view, open_job, task_view
 from subak.live.torture.case import JobCase
 from test_live_nodes import JOB, number_of, world_of
 
-FILE = SimpleNamespace(clusters=lambda: {0: SimpleNamespace(name="west")})
+FILE = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name="g0")},
+                       clusters=lambda: {0: SimpleNamespace(name="west")})
 ROOT = Path(__file__).parent.parent
 
 
@@ -142,6 +144,25 @@ def test_it_is_said_of_each_demand_on_how_many_machines_it_fails():
     assert small.words == "1 of 1 machines of west have less than 1,001 cpu even when they are empty"
     here, = explained(constraints=(Constraint("rack", "=", "z"),), resources={"cpu": 0}).shortages
     assert (here.test, here.words) == ("constraint", "1 of 1 machines of west do not meet its constraints")
+
+
+def test_machines_that_are_held_back_are_named_with_the_job_that_they_are_for():
+    """The only machine is held back for the job itself; then for who stands in another lane."""
+    world, node, job = running_task()
+    holding, number, task = node.master.holding, number_of(world), int(node.book.now[job.places]["number"][0])
+    node.master.task["phase"][node.jobs.row[job.places]] = PHASE_WAITING
+    node.master.fleet.free[:, number] = node.master.fleet.capacity[:, number]
+    want(node.master.fleet, holding, 0, number, task)
+    holding.holder[number] = 0
+    holding.size[FOR_LANE] = node.tasks.lane[node.jobs.row[job.places][0]]
+    holding.held_for[number], holding.held_at[number] = task, node.now - 12.4
+    mine = explanation_of(node, FILE, known_of(node, job), 0, {}).shortages[0]
+    assert (mine.test, mine.machines) == ("held-back", 1)
+    assert mine.words.startswith("1 machines are held back for it, or for what stands before it")
+    holding.size[FOR_LANE] = NOBODY
+    found = explanation_of(node, FILE, known_of(node, job), 0, {}).shortages[0]
+    assert (found.test, found.cluster, found.machines, found.of) == ("held-back", "west", 1, 1)
+    assert found.words == "1 of 1 machines of west have room, and are held back for g0-1 for 12 s"
 
 
 def test_a_gang_says_with_how_many_others_it_starts():

@@ -170,8 +170,9 @@ class ScenarioOptions:
         "N", "Under a fair order: a queue below its guarantee may take places back from the queue furthest above its "
              "own, N an hour; a minute's worth at once.", FAIR, show_default=True)] = 0.0
     hold_back_after: Annotated[float, _option(
-        "SECONDS", "Under a fair order: for how long a task or gang is passed over, as its turn comes in vain while "
-                   "smaller ones start, before machines are held back for it; inf: for ever.", FAIR,
+        "SECONDS", "Under a fair order, and in megha and central: for how long a task or gang is passed over, as its "
+                   "turn comes in vain while smaller ones start, before machines are held back for it; inf: for ever.",
+        FAIR,
         show_default=True)] = HOLD_BACK_AFTER
     lotes: Annotated[Path | None, _option(
         "FILE.toml", "Settings of lotes, its classes, bins, choice and plans during a run; see `subak explain "

@@ -28,6 +28,7 @@ from subak.experiment.scenario import (
     Scenario,
     changed_settings,
     delays,
+    holds_back,
     is_fair,
     is_planned,
     keeps_gangs,
@@ -514,7 +515,7 @@ def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
     one = copy.copy(scenario)
     one.schedulers, one.seeds, one.federation = [name], seeds, settings_of(scenario, name)
     one.reclaims_per_hour = scenario.reclaims_per_hour if is_fair(name) else 0.0
-    one.hold_back_after = scenario.hold_back_after if is_fair(name) else HOLD_BACK_AFTER
+    one.hold_back_after = scenario.hold_back_after if holds_back(name) else HOLD_BACK_AFTER
     one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
     one.parameters = _own_parameters(scenario, name)
     one.check_policy = scenario.check_policy and policy_file(name) is not None

@@ -60,7 +60,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
-    hold_back_after: float = HOLD_BACK_AFTER  # s, under the fair orders: for who was passed over so long; inf: never
+    hold_back_after: float = HOLD_BACK_AFTER  # s, fair orders, megha, central: for who was passed over so long
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
     usage_swing: float = 0.0  # share of its request that a task does not use, or hold, during a part of its life
@@ -212,12 +212,14 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError(f"reclaims_per_hour: must be 0 or more an hour, not {self.reclaims_per_hour:g}")
         if not self.hold_back_after >= 0:
             raise InputError(f"hold_back_after: must be 0 seconds or more, or inf, not {self.hold_back_after:g}")
-        given = {"reclaims_per_hour": self.reclaims_per_hour > 0,
-                 "hold_back_after": self.hold_back_after != HOLD_BACK_AFTER}
-        for name, is_given in given.items():
-            if is_given and not any(is_fair(scheduler) for scheduler in self.schedulers):
-                raise InputError(f"{name}: none of the schedulers {', '.join(self.schedulers)} has a fair "
-                                 f"order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch")
+        words = f"has a fair order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch"
+        given = {
+            "reclaims_per_hour": (self.reclaims_per_hour > 0, is_fair, words),
+            "hold_back_after": (self.hold_back_after != HOLD_BACK_AFTER, holds_back, f"{words}; nor is any megha or "
+                                                                                     "central")}
+        for name, (is_given, goes_by_it, what) in given.items():
+            if is_given and not any(map(goes_by_it, self.schedulers)):
+                raise InputError(f"{name}: none of the schedulers {', '.join(self.schedulers)} {what}")
 
 
 def keeps_gangs(scheduler: str) -> bool:
@@ -253,6 +255,11 @@ def searches(scheduler: str) -> bool:
 def is_fair(scheduler: str) -> bool:
     """Whether a scheduler's name, or one of its options, is a fair order that may take places back."""
     return any(part in FAIR_ORDERS for part in scheduler.split("+")) and not is_planned(scheduler)
+
+
+def holds_back(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, holds machines back for who was passed over."""
+    return is_fair(scheduler) or "retry" in supported_settings(scheduler)
 
 
 def is_planned(scheduler: str) -> bool:

@@ -89,6 +89,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
      f"{_OF_ATTEMPT} victims count repeats delay"),
     ("REOPEN", GLOBAL_MASTER, False, "machine delay"),  # timer: ask the cluster of a machine again
+    ("PASSED_OVER", GLOBAL_MASTER, False,  # timer: for whom are machines to be held back? Goes on from a machine
+     "machine count delay"),
     ("WAKE", GLOBAL_MASTER, False, "delay"),  # timer of a new global master: have all local masters answered?
     ("LAUNCH", LOCAL_MASTER, True, _REQUEST),  # on the global master's own partition
     ("REPARTITION", LOCAL_MASTER, True, _REQUEST),  # on another's partition: move the amounts, and launch
@@ -96,6 +98,8 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      f"{_REQUEST} victims"),
     ("GO", LOCAL_MASTER, True, _REQUEST),  # all of a gang are held: start this one
     ("ABANDON", LOCAL_MASTER, True, f"{_REQUEST} reason"),  # give up the attempt, held or running
+    ("HOLD_BACK", LOCAL_MASTER, True,  # hold a machine back for a task passed over for `delay`; for NOBODY: no longer
+     "task machine incarnation epoch seen delay"),
     ("NOTED", LOCAL_MASTER, True, "incarnation epoch seen"),  # the global master has noted the end of the attempt
     ("ASK", LOCAL_MASTER, True, "incarnation seen"),  # a global master asks for the whole state
     ("BEAT", LOCAL_MASTER, False, "epoch delay"),  # timer: send an update to every global master
@@ -154,9 +158,9 @@ HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
 CROSSES = np.array([crosses for _, _, crosses, _ in _KINDS])
 FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each kind
 (ARRIVE, CANCEL, RESUBMIT, EXPIRE, TRY_AGAIN, DONE, HAND_OVER, RELEASE, REBUILD, SUBMIT, WITHDRAW, PLACE,
- LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP, SETTLE, RETRY, REOPEN, WAKE,
- LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE, WATCH, CHANGE,
- START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, GIVEN_UP, BEGIN, HALT,
+ LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP, SETTLE, RETRY, REOPEN, PASSED_OVER, WAKE,
+ LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, HOLD_BACK, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE,
+ WATCH, CHANGE, START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, GIVEN_UP, BEGIN, HALT,
  PROBE, FETCH, ASSIGN, NOTHING_LEFT, BOUNCED, REJECTED, ENQUEUE, LONG_BEGUN, LONG_OVER, STEAL, STOLEN,
  DEAL, BOOT, RESTART, POWER_OFF, RECONFIGURE) = range(len(KINDS))
 
@@ -185,11 +189,12 @@ REASONS = (
     "it used more memory than it asked for",
     "preempted because its machine is drained",
     "preempted by an operator",
+    "its machine is held back for another",
 )
 (NO_REASON, FINISHED_WELL, NOT_FREE, NOT_THERE, OLD_REQUEST, OLD_EPOCH, NO_VICTIMS, PREEMPTED, MACHINE_LOST, GANG_LOST,
  LEASE_LOST, UNKNOWN, STILL_HELD, NO_ROOM,
  HAS_FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED, LOST_TOO_OFTEN,
- USED_TOO_MUCH, DRAINED, PREEMPTED_BY_OPERATOR) = range(len(REASONS))
+ USED_TOO_MUCH, DRAINED, PREEMPTED_BY_OPERATOR, HELD_FOR_ANOTHER) = range(len(REASONS))
 # ends of an attempt whose machine was taken from it on purpose
 PREEMPTION = np.array([each in (PREEMPTED, DRAINED, PREEMPTED_BY_OPERATOR) for each in range(len(REASONS))])
 # ends of an attempt that has failed: whether its task is tried again, its submitter says

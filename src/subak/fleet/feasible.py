@@ -11,8 +11,8 @@ NOWHERE = -1  # no machine
 
 @inlined
 def meets_constraints(fleet: FleetState, shapes: Shapes, shape: int, machine: int) -> bool:
-    """Whether the machine meets the shape's constraints."""
-    word = fleet.allowed[shapes.constraint_set[shape], machine // BLOCK]
+    """Whether the machine meets the shape's constraints, and is not held back."""
+    word = fleet.allowed[shapes.constraint_set[shape], machine // BLOCK] & fleet.open[machine // BLOCK]
     return (word >> np.uint64(machine % BLOCK)) & ONE != NO_BITS
 
 

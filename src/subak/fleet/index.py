@@ -75,7 +75,7 @@ def note_first_block(fleet: FleetState, shape: int, block: int) -> None:
 @inlined
 def block_may_fit(fleet: FleetState, shapes: Shapes, shape: int, block: int) -> bool:
     """Whether some machine of the block may meet the shape's constraints and have its request free."""
-    if fleet.allowed[shapes.constraint_set[shape], block] == NO_BITS:
+    if fleet.allowed[shapes.constraint_set[shape], block] & fleet.open[block] == NO_BITS:
         return False
     for resource in range(fleet.free.shape[0]):
         if fleet.block_free_max[resource, block] < shapes.request[resource, shape]:
@@ -118,7 +118,7 @@ def holding_word(fleet: FleetState, shapes: Shapes, shape: int, block: int) -> n
 @inlined
 def word_of(fleet: FleetState, amounts: np.ndarray, shapes: Shapes, shape: int, block: int) -> np.uint64:
     """Return the word of the block's machines that meet the constraints and have the request in *amounts*."""
-    word = fleet.allowed[shapes.constraint_set[shape], block]
+    word = fleet.allowed[shapes.constraint_set[shape], block] & fleet.open[block]
     for resource in range(amounts.shape[0]):
         if word != NO_BITS:
             word &= has_at_least(amounts, resource, block, shapes.request[resource, shape])

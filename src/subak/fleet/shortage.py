@@ -14,14 +14,19 @@ class Shortage(NamedTuple):
     constraints: int  # do not meet its constraints
     too_small: list[int]  # by resource: have less than it asks for, even when they are empty
     too_full: list[int]  # by resource: have less free than it asks for, and would have enough empty
-    fits: int  # fail nothing
+    held: int  # fail nothing, and are held back for another
+    fits: int  # fail nothing, and are not
 
 
 def meets_constraints(fleet: FleetState, shapes: Shapes, shape: int) -> np.ndarray:
     """Return bool[machine]: which meet the constraints of a shape, whether they are there or not."""
-    words = fleet.allowed[shapes.constraint_set[shape]]
+    return machines_of(fleet.allowed[shapes.constraint_set[shape]], fleet.machines)
+
+
+def machines_of(words: np.ndarray, machines: int) -> np.ndarray:
+    """Return bool[machine] of bits, uint64[block]."""
     bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
-    return np.asarray(bits[: fleet.machines].astype(bool))
+    return np.asarray(bits[:machines].astype(bool))
 
 
 def has_enough(free: np.ndarray, shapes: Shapes, shape: int) -> np.ndarray:
@@ -35,6 +40,9 @@ def shortage(fleet: FleetState, shapes: Shapes, shape: int, first: int, end: int
     there = (fleet.capacity[:, part] > 0).any(axis=0)
     allowed = meets_constraints(fleet, shapes, shape)[part]
     large, enough = (has_enough(amounts[:, part], shapes, shape) for amounts in (fleet.capacity, fleet.free))
+    fits = there & allowed & enough.all(axis=0)
+    is_open = machines_of(fleet.open, fleet.machines)[part]
     return Shortage(
         int(there.sum()), int((there & ~allowed).sum()), (there & ~large).sum(axis=1).tolist(),
-        (there & large & ~enough).sum(axis=1).tolist(), int((there & allowed & enough.all(axis=0)).sum()))
+        (there & large & ~enough).sum(axis=1).tolist(), int((fits & ~is_open).sum()),
+        int((fits & is_open).sum()))

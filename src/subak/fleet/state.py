@@ -28,6 +28,7 @@ class FleetState(NamedTuple):
     block_free_max: np.ndarray  # int32[resource, block], units
     block_at_max: np.ndarray  # int32[resource, block], how many of its machines have that much free
     allowed: np.ndarray  # uint64[constraint_set, block], bit m of word b: machine 64 b + m meets the set
+    open: np.ndarray  # uint64[block], likewise: nobody has the machine held back for another
     freed_blocks: np.ndarray  # int64[LOG + 1], the blocks freed last, in a ring; behind them how many there ever were
     frontier: np.ndarray  # int64[2, shape]: SEEN how many there were at the last search, FRONTIER where it ended
     used: np.ndarray  # int64[resource], units over all machines
@@ -55,6 +56,7 @@ def build_fleet_state(
         block_free_max=largest,
         block_at_max=at_largest,
         allowed=pack_bits(allowed),
+        open=all_open(free.shape[1]),
         freed_blocks=np.zeros(LOG + 1, np.int64),
         frontier=np.zeros((2, shapes), np.int64),
         used=np.zeros(len(free), np.int64),
@@ -64,6 +66,11 @@ def build_fleet_state(
         lists=no_shortlists(),
         machines=machines,
     )
+
+
+def all_open(machines: int) -> np.ndarray:
+    """Return uint64[block]: none of so many machines, padded to whole blocks, is held back."""
+    return np.full(machines // BLOCK, np.uint64(2**64 - 1))
 
 
 def summaries(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -301,6 +301,8 @@ def _check_timing(timing: Timing) -> None:
         value = getattr(timing, name)
         if not 1e-3 <= value <= 1e6:
             raise InputError(f"timing.{name}: must be from 0.001 to 1,000,000 seconds, not {value:g}")
+    if not timing.hold_back_after >= 0:
+        raise InputError(f"timing.hold_back_after: must be 0 seconds or more, or inf, not {timing.hold_back_after:g}")
     if not 0 <= timing.timer_slack <= timing.lease / 6:
         raise InputError(f"timing.timer_slack: must be from 0 to a sixth of the lease of {timing.lease:g} s, "
                          f"not {timing.timer_slack:g}")

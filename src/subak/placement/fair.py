@@ -295,7 +295,7 @@ def let_others_in(fleet: FleetState, tasks: Tasks, fair: Fair) -> None:
     """Let others use the machines that were held back, and have their turns again."""
     count = fair.held.size[HELD_MACHINES]
     release(fleet, fair.held)
-    open_fitting(fleet, tasks, fair, fair.held.machine[:count])
+    open_fitting(fleet, tasks, fair, fair.held.room.chosen[:count])
     uncap(fair)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.fleet.index import SEEN, block_may_fit, holding_word, lowest_bit
 from subak.fleet.shortlists import note_change, same_lists
-from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState
+from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState, all_open
 from subak.marks import inlined, noinline
 from subak.placement.rigid.start import copies
 from subak.queues.lanes import NOBODY
@@ -26,6 +26,14 @@ LOOK_AT = 0  # of `clock`
 TIMES_MAX = 4  # of doubling: to all machines it took 4 points of a crowded fleet's use, for one task at a time
 
 
+class Room(NamedTuple):
+    """How many tasks of a shape machines could hold, and those that were chosen of them."""
+
+    idle: np.ndarray  # int64[padded machine], when idle
+    now: np.ndarray  # int64[padded machine], beside what runs there
+    chosen: np.ndarray  # int32[padded machine], in the order of their choice
+
+
 class HeldBack(NamedTuple):
     """The machines that are held back, and what has been passed over since when."""
 
@@ -33,11 +41,9 @@ class HeldBack(NamedTuple):
     since: np.ndarray  # float64[leaf], s: of gangs
     shape_since: np.ndarray  # float64[shape], s: of tasks that start by themselves
     shape_leaf: np.ndarray  # int32[shape], the leaf whose turn came in vain first
-    machine: np.ndarray  # int32[padded machine], those that are held back, the first `size`
-    mask: np.ndarray  # uint64[constraint_set, block], the machines that meet a set and are not held back
+    open: np.ndarray  # uint64[block], the machines that are not held back
     frontier: np.ndarray  # int64[2, shape], of searches among those
-    room: np.ndarray  # int64[padded machine], scratch
-    room_now: np.ndarray  # int64[padded machine], scratch
+    room: Room  # `chosen`: those that are held back, the first `size`
     size: np.ndarray  # int64[4]: HELD_MACHINES, FOR_LEAF (of a gang, or NOBODY), FOR_SHAPE (or NOBODY), TIMES in vain
     clock: np.ndarray  # float64[1]: LOOK_AT, s
 
@@ -48,9 +54,13 @@ def build_held_back(fleet: FleetState, leaves: int, after: float) -> HeldBack:
     return HeldBack(
         after, since=np.full(leaves, NOT_PASSED_OVER), shape_since=np.full(shapes, NOT_PASSED_OVER),
         shape_leaf=np.zeros(shapes, np.int32),
-        machine=np.empty(machines, np.int32), mask=fleet.allowed.copy(), frontier=fleet.frontier.copy(),
-        room=np.zeros(machines, np.int64), room_now=np.zeros(machines, np.int64),
+        open=all_open(machines), frontier=fleet.frontier.copy(), room=build_room(machines),
         size=np.array([0, NOBODY, NOBODY, 0]), clock=np.full(1, np.inf))
+
+
+def build_room(machines: int) -> Room:
+    """Return room for what is found out of so many machines."""
+    return Room(np.zeros(machines, np.int64), np.zeros(machines, np.int64), np.empty(machines, np.int32))
 
 
 @inlined
@@ -69,9 +79,9 @@ def is_for(held: HeldBack, leaf: int, shape: int, is_gang: bool) -> bool:
 def without_held(fleet: FleetState, held: HeldBack) -> FleetState:
     """Return the fleet as others may use it."""
     return FleetState(
-        fleet.free, fleet.capacity, fleet.block_free_max, fleet.block_at_max, held.mask, fleet.freed_blocks,
-        held.frontier, fleet.used, fleet.present, fleet.scale, fleet.random, same_lists(fleet.lists),
-        fleet.machines,
+        fleet.free, fleet.capacity, fleet.block_free_max, fleet.block_at_max, fleet.allowed, held.open,
+        fleet.freed_blocks,
+        held.frontier, fleet.used, fleet.present, fleet.scale, fleet.random, same_lists(fleet.lists), fleet.machines,
     )
 
 
@@ -119,13 +129,10 @@ def note_began(held: HeldBack, leaf: int, shape: int, is_gang: bool) -> None:
 
 @noinline
 def release(fleet: FleetState, held: HeldBack) -> None:
-    """Let others use the machines that are held back again; they stand in `machine` until others are held."""
+    """Let others use the machines that are held back again; they stand in `chosen` until others are held."""
     for place in range(held.size[HELD_MACHINES]):
-        machine = held.machine[place]
-        block = machine // BLOCK
-        for row in range(held.mask.shape[0]):
-            held.mask[row, block] |= fleet.allowed[row, block] & (ONE << np.uint64(machine % BLOCK))
-        note_change(fleet.lists, machine)
+        open_to_others(held.open, held.room.chosen[place])
+        note_change(fleet.lists, held.room.chosen[place])
     held.size[HELD_MACHINES], held.size[FOR_LEAF], held.size[FOR_SHAPE] = 0, NOBODY, NOBODY
     held.clock[LOOK_AT] = -np.inf
 
@@ -133,8 +140,8 @@ def release(fleet: FleetState, held: HeldBack) -> None:
 @noinline
 def could_hold(fleet: FleetState, shapes: Shapes, held: HeldBack, shape: int, count: int) -> bool:
     """Whether all machines together could hold *count* tasks of a shape when idle; note how many each."""
-    note_room(fleet, shapes, held, shape, count)
-    return bool(held.room.sum() >= count)
+    note_room(fleet, shapes, held.room, shape, count)
+    return bool(held.room.idle.sum() >= count)
 
 
 @noinline
@@ -143,38 +150,61 @@ def hold_for(fleet: FleetState, held: HeldBack, leaf: int, shape: int, count: in
 
     After *times* in vain twice as many for each.
     """
-    wanted, level = count << min(times, TIMES_MAX), count
-    while wanted > 0 and level >= 0:
-        lower = -1
-        for machine in range(held.room.size):
-            if held.room_now[machine] == level and held.room[machine] > 0 and wanted > 0:
-                wanted -= held.room[machine]
-                held.machine[held.size[HELD_MACHINES]] = machine
-                held.size[HELD_MACHINES] += 1
-                for row in range(held.mask.shape[0]):
-                    held.mask[row, machine // BLOCK] &= ~(ONE << np.uint64(machine % BLOCK))
-            elif held.room_now[machine] < level:
-                lower = max(lower, held.room_now[machine])
-        level = lower
+    number = choose(held.room, count << min(times, TIMES_MAX), count, 0)
+    for place in range(number):
+        close_to_others(held.open, held.room.chosen[place])
+    held.size[HELD_MACHINES] = number
     held.size[FOR_LEAF], held.size[FOR_SHAPE] = leaf, shape if leaf == NOBODY else NOBODY
     held.size[TIMES], held.clock[LOOK_AT] = times, now + held.after
     held.frontier[SEEN, :] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block
 
 
+@inlined
+def open_to_others(bits: np.ndarray, machine: int) -> None:
+    """Let others use a machine, in uint64[block]."""
+    bits[machine // BLOCK] |= ONE << np.uint64(machine % BLOCK)
+
+
+@inlined
+def close_to_others(bits: np.ndarray, machine: int) -> None:
+    """Let nobody else use a machine, in uint64[block]."""
+    bits[machine // BLOCK] &= ~(ONE << np.uint64(machine % BLOCK))
+
+
 @noinline
-def note_room(fleet: FleetState, shapes: Shapes, held: HeldBack, shape: int, most: int) -> None:
+def choose(room: Room, wanted: int, most: int, number: int) -> int:
+    """Choose machines for *wanted* tasks, *most* of a machine at most, behind *number* others; return how many then.
+
+    Those come first that have room for most tasks now, of equals the lower machine.
+    """
+    level = most
+    while wanted > 0 and level >= 0:
+        lower = -1
+        for machine in range(room.idle.size):
+            if room.now[machine] == level and room.idle[machine] > 0 and wanted > 0:
+                wanted -= room.idle[machine]
+                room.chosen[number] = machine
+                number += 1
+            elif room.now[machine] < level:
+                lower = max(lower, room.now[machine])
+        level = lower
+    return number
+
+
+@noinline
+def note_room(fleet: FleetState, shapes: Shapes, room: Room, shape: int, most: int) -> None:
     """Note how many tasks of a shape each machine could hold when idle, and how many now, *most* of each at most."""
-    held.room[:] = 0
-    held.room_now[:] = 0
+    room.idle[:] = 0
+    room.now[:] = 0
     for block in range(fleet.allowed.shape[1]):
         word = holding_word(fleet, shapes, shape, block)
         may_fit = block_may_fit(fleet, shapes, shape, block)
         while word != NO_BITS:
             machine = block * BLOCK + lowest_bit(word)
             word &= word - ONE
-            held.room[machine] = idle_copies(fleet, shapes, shape, machine, most)
+            room.idle[machine] = idle_copies(fleet, shapes, shape, machine, most)
             if may_fit:
-                held.room_now[machine] = copies(fleet, shapes, shape, machine, most)
+                room.now[machine] = copies(fleet, shapes, shape, machine, most)
 
 
 @inlined

@@ -87,7 +87,7 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
         fixed = interval is not None
         return Outcome(scheduler=scheduler, seed=seed, **simulate_federated(
             workload, fleet, architecture, settings, seed, width, fixed, until, on_progress, check, faults,
-            terms.queues, failures))
+            terms.queues, failures, terms.hold_back_after))
     for what, plan in (("faults", faults), ("failures", failures)):
         if plan is not None:
             raise InputError(f"{what}: {scheduler.name} is no federation; only megha and central support them")

@@ -26,6 +26,7 @@ from subak.federation.messages import (
     GLOBAL_MASTER,
     GO,
     HAND_OVER,
+    HOLD_BACK,
     HOLDS,
     KILL,
     LAUNCH,
@@ -34,6 +35,7 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     NOTED,
     OVER,
+    PASSED_OVER,
     PLACE,
     POWER_OFF,
     PREEMPT,
@@ -99,7 +101,7 @@ def _cluster(more: int) -> Bound:
 
 # An end makes room for an attempt that waits for victims: ENDED, START, LAUNCHED. Giving a gang up posts ABANDON and
 # RETRY for each task, and PLACE. An update may give one gang up in its last step, and another by what it says besides;
-# it also posts REOPEN, and SETTLE twice.
+# it also posts REOPEN, SETTLE twice, and PASSED_OVER.
 MOST: dict[int, dict[int, Bound]] = {  # by role and kind
     SUBMITTER: {
         ARRIVE: _most(4), TRY_AGAIN: _most(4), EXPIRE: _most(2), RELEASE: _most(5), HAND_OVER: _most(3),
@@ -107,12 +109,14 @@ MOST: dict[int, dict[int, Bound]] = {  # by role and kind
     },
     GLOBAL_MASTER: {
         SUBMIT: _gang(1, 2), WITHDRAW: _most(2), PLACE: _gang(1, 2), RETRY: _gang(0, 2), REOPEN: _most(1),
-        **dict.fromkeys((LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP), _gang(5, 4)), SETTLE: _gang(2, 2),
+        PASSED_OVER: _most(3),
+        **dict.fromkeys((LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP), _gang(6, 4)), SETTLE: _gang(2, 2),
         WAKE: lambda sizes: 2 * sizes.local_masters + 1, RESTART: lambda sizes: 2 * sizes.local_masters + 2,
     },
     LOCAL_MASTER: {
-        **dict.fromkeys((LAUNCH, REPARTITION, PREEMPT), _attempts(3)), GO: _most(2), ABANDON: _most(4), NOTED: _most(1),
-        OVER: _most(3), STARTED: _most(0), CHECK: _attempts(3), ALIVE: _attempts(3), HOLDS: _attempts(4, 3),
+        **dict.fromkeys((LAUNCH, REPARTITION, PREEMPT), _attempts(3)), GO: _most(2), HOLD_BACK: _most(1),
+        ABANDON: _most(4), NOTED: _most(1), OVER: _most(4), STARTED: _most(0),
+        CHECK: _attempts(3), ALIVE: _attempts(3), HOLDS: _attempts(4, 3),
         ASK: _most(1), BEAT: lambda sizes: sizes.global_masters + 1, PULSE: _most(2), BOOT: _most(2),
         WATCH: _cluster(3), RESTART: _cluster(3), CHANGE: _attempts(0),
     },

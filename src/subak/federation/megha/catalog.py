@@ -11,7 +11,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.fleet.shortlists import no_shortlists
-from subak.fleet.state import BLOCK, LOG, FleetState, summaries
+from subak.fleet.state import BLOCK, LOG, FleetState, all_open, summaries
 from subak.workload.predicates import Constraint, is_met
 
 Key = TypeVar("Key", bound=Hashable)
@@ -134,7 +134,7 @@ def empty_fleet(resources: int, machines: int, sets: int, shapes: int) -> FleetS
     largest, at_largest = summaries(free)
     return FleetState(
         free=free, capacity=np.zeros_like(free), block_free_max=largest, block_at_max=at_largest,
-        allowed=np.zeros((sets, blocks), np.uint64),
+        allowed=np.zeros((sets, blocks), np.uint64), open=all_open(free.shape[1]),
         freed_blocks=np.zeros(LOG + 1, np.int64),
         frontier=np.zeros((2, shapes), np.int64), used=np.zeros(resources, np.int64),
         present=np.zeros(resources, np.int64), scale=np.ones(resources), random=np.ones(1, np.uint64),

@@ -9,7 +9,8 @@ few places at first, which stay in a cache, and over twice as many when what it 
   TOOK           the attempt holds its amounts on the machine (held: it waits for its gang)
   GAVE           the attempt is over, for a reason, and its amounts are free
   GONE           the attempt is over, for a reason, and holds nothing (in a whole state)
-  SIZED          the machine has the capacity of a configuration, or is absent; all its attempts have been entered
+  SIZED          the machine has the capacity of a configuration, or is absent, and is held back for a global master,
+                 or for nobody; all its attempts have been entered
 """
 from typing import Any, NamedTuple
 
@@ -30,12 +31,13 @@ ENTRY = np.dtype([
     ("code", np.int16),  # exit code
     ("machine", np.int32),
     ("task", np.int64),  # of ENTRY_SIZED: the configuration, NOBODY when the machine is absent
-    ("attempt", np.int64),
-    ("owner", np.int32),  # of the task: its global master
+    ("attempt", np.int64),  # of ENTRY_SIZED: the task that the machine is held back for
+    ("owner", np.int32),  # of the task: its global master; of ENTRY_SIZED: for which the machine is held back
     ("row", np.int32),  # of the task, among the open tasks of its owner
     ("shape", np.int32),
     ("queue", np.int32),
-    ("heir", np.int32),  # of ENTRY_GAVE: the queue for which the attempt was preempted; NOBODY where it was not
+    ("heir", np.int32),  # of ENTRY_GAVE: the queue for which the attempt was preempted; NOBODY where it was not; of
+    # ENTRY_SIZED: for how many whole seconds the task has been passed over that the machine is held back for
 ])
 VERSION, WHOLE_AT, LEDGER_EPOCH, RING, NEEDED_FROM = range(5)  # of `size`
 

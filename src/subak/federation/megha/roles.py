@@ -19,6 +19,7 @@ from subak.federation.megha.global_master.handlers import (
     on_update,
     on_withdraw,
 )
+from subak.federation.megha.global_master.passed_over import on_passed_over
 from subak.federation.megha.global_master.rebuild import on_settle, on_wake, restart
 from subak.federation.megha.global_master.state import GlobalMaster
 from subak.federation.megha.jobs import Jobs
@@ -38,6 +39,7 @@ from subak.federation.megha.local_master.handlers import (
     on_abandon,
     on_beat,
     on_go,
+    on_hold_back,
     on_noted,
     on_over,
     on_request,
@@ -76,12 +78,14 @@ from subak.federation.messages import (
     EXPIRE,
     GO,
     HAND_OVER,
+    HOLD_BACK,
     HOLDS,
     LAUNCH,
     LAUNCHED,
     NOBODY,
     NOTED,
     OVER,
+    PASSED_OVER,
     PLACE,
     PREEMPT,
     PULSE,
@@ -230,7 +234,7 @@ def to_submitter(tables: SubmitterTables, message: np.void) -> None:
 
 
 @noinline
-def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:
+def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -> int:  # noqa: C901
     """Hand a message to a global master; return the task that it placed, or tried to, in a turn."""
     kind = message["kind"]
     master, topology, rules = tables.masters[message["to"]], tables.topology, tables.rules
@@ -238,7 +242,7 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
     if kind == SUBMIT:
         on_submit(master, topology, rules, tasks, message, out)
     elif kind == PLACE:
-        return on_place(master, topology, rules, tasks, out)
+        return on_place(master, topology, rules, tasks, now, out)
     elif kind in (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP):
         on_update(master, topology, rules, tasks, now, message, tables.ledgers[message["sender"]], out)
     elif kind == WITHDRAW:
@@ -247,6 +251,8 @@ def to_global_master(tables: GlobalMasterTables, now: float, message: np.void) -
         on_retry(master, topology, rules, tasks, message, out)
     elif kind == REOPEN:
         on_reopen(master, topology, message, out)
+    elif kind == PASSED_OVER:
+        on_passed_over(master, topology, rules, tasks, now, message, out)
     elif kind == SETTLE:
         on_settle(master, topology, rules, tasks, message, out)
     elif kind == WAKE:
@@ -272,6 +278,8 @@ def to_local_master(tables: LocalMasterTables, now: float, message: np.void) -> 
         on_noted(local, now, message, out)
     elif kind == GO:
         on_go(local, topology, now, message, out)
+    elif kind == HOLD_BACK:
+        on_hold_back(local, topology, rules, now, message, out)
     elif kind == ABANDON:
         on_abandon(local, topology, rules, shapes, now, message, out)
     elif kind == STARTED:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subak.federation.megha.attempts import build_attempts, build_part
+from subak.federation.megha.global_master.hold_back import build_holding
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.global_master.state import (
@@ -94,8 +95,8 @@ def build_global_master(  # noqa: PLR0913  (its parts)
         listed=topology.machine["configuration"] != NOBODY, own=served,
         lanes=empty._replace(active=np.empty(lane_places, np.int32), contender=np.empty(lane_places, np.int32)),
         lane_span=lane_span.copy(), lane_size=np.zeros((queues, 3), np.int64), task=np.zeros(rows, TASK),
-        gang=np.zeros(submitter.tasks.gangs.size, GANG), queue_order=queue_order, bins=bins, scalar=scalar,
-        tally=np.zeros(len(TALLY), np.int64),
+        gang=np.zeros(submitter.tasks.gangs.size, GANG), queue_order=queue_order, bins=bins,
+        holding=build_holding(view, lanes), scalar=scalar, tally=np.zeros(len(TALLY), np.int64),
     )
 
 
@@ -111,7 +112,8 @@ def build_by_machine(topology: Topology, books: FleetState) -> ByMachine:
     """Return the tables of machines on which nothing runs."""
     configuration = topology.machine["configuration"]
     machine = records(MACHINE, configuration=configuration, state=np.where(configuration != NOBODY, LISTED, ABSENT),
-                      worker_incarnation=np.ones(configuration.size))
+                      worker_incarnation=np.ones(configuration.size), held_by=np.full(configuration.size, NOBODY),
+                      held_for=np.full(configuration.size, NOBODY))
     return ByMachine(books, machine, np.full(configuration.size, NOBODY, np.int32))
 
 

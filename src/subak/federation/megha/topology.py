@@ -47,6 +47,7 @@ class Rules(NamedTuple):
     preemption: int  # OFF, STRICT, PAPER
     preemptions_max: int
     standby: bool
+    hold_back_after: float  # inf: machines are held back for nobody
 
 
 OFF, STRICT, PAPER = range(3)

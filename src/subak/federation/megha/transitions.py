@@ -92,6 +92,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         ("RETRY", "RUNNING", "", "nothing"),
         ("CATCH_UP SETTLE", ANY, "", "goes on with an update, or with what a whole state settles"),
         ("REOPEN", ANY, "", "a cluster that had no room is asked again"),
+        ("PASSED_OVER", ANY, "", "HOLD_BACK, for what differs from the machines that are to be held back"),
         ("WAKE", ANY, "", "clusters that have not answered a restarted master: ASK again"),
     ),
     *_of(
@@ -125,6 +126,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         ("OVER", "KILLING", "OVER KILLING new", "the same"),
         ("OVER", "OVER", "", "nothing"),
         ("OVER", NEW, "", "FORGET"),
+        ("HOLD_BACK", "active", "", "a machine is held back for the lane of a global master, or no longer"),
         ("NOTED", "active", "", "ends that were noted are forgotten"),
         ("ASK", "active", "", "UPDATE, the whole state"),
         ("BEAT", "active", "", "UPDATE to every global master"),

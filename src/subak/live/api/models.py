@@ -34,7 +34,9 @@ Stream = Literal["stdout", "stderr"]
 STREAMS = ("stdout", "stderr")
 TEST_CONSTRAINT, TEST_RESOURCE, TEST_CORDONED, TEST_UNREACHABLE = "constraint", "resource", "cordoned", "unreachable"
 TEST_QUEUE, TEST_STAGE, TEST_GANG, TEST_BACKOFF, TEST_ORDER = "queue", "stage", "gang", "backoff", "order"
-Test = Literal["constraint", "resource", "cordoned", "unreachable", "queue", "stage", "gang", "backoff", "order"]
+TEST_HELD_BACK = "held-back"
+Test = Literal["constraint", "resource", "cordoned", "unreachable", "queue", "stage", "gang", "backoff", "order",
+               "held-back"]
 Code = Literal[
     "invalid", "unauthorized", "not-found", "not-allowed", "refused", "too-large", "unavailable", "not-owner",
     "internal",

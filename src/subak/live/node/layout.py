@@ -17,6 +17,7 @@ from subak.federation.megha.topology import MACHINE_PLACE, QUEUE_PLACE, Rules, T
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, NOBODY, WORKER
 from subak.fleet.state import BLOCK
 from subak.live.jobfile.spec import TASKS
+from subak.placement.schedulers import HOLD_BACK_AFTER
 
 Room = Annotated[int, Meta(ge=1, le=1 << 24)]
 Peer = tuple[int, int]  # a role, and the number of a process within it
@@ -217,6 +218,7 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
     timer_slack: float = 0.5
     preemption: Preemption = "off"
     preemptions_max: int = 3
+    hold_back_after: float = HOLD_BACK_AFTER
 
     @property
     def fresh(self) -> float:
@@ -237,4 +239,4 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the rules that roles follow."""
         preemption = PREEMPTIONS.index(self.preemption)
         return Rules(self.heartbeat, self.retry, self.lease, self.timer_slack, False, preemption, self.preemptions_max,
-                     standby)
+                     standby, self.hold_back_after)

@@ -1,8 +1,12 @@
 """Why a task stands as it stands: what is missing where, from the view by which its global master places it."""
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
+from subak.federation.megha.global_master.hold_back import FOR_LANE
 from subak.federation.megha.global_master.state import SCANNED
-from subak.federation.messages import LOCAL_MASTER
+from subak.federation.megha.open_tasks import TASKS_EVER
+from subak.federation.messages import LOCAL_MASTER, NOBODY
 from subak.fleet.shortage import Shortage as Found
 from subak.fleet.shortage import shortage
 from subak.fleet.state import LOG
@@ -17,6 +21,7 @@ from subak.live.api.models import (
 from subak.live.config import FederationFile
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.node.layout import serial_of_job
 from subak.live.service.views import PREEMPTIONS, Known, preempted_by, words_of
 
 
@@ -65,6 +70,8 @@ def _places(node: GlobalNode, file: FederationFile, known: Known, index: int) ->
     stage = known.stage_of(index)
     shape = known.stored.shapes[known.spec.stages.index(stage)]
     fits_somewhere = False
+    mine = list(_held_for_it(node, known, index))
+    yield from mine
     for cluster, entry in file.clusters().items():
         first = node.layout.machine_of(cluster)
         found = shortage(node.master.fleet, node.shapes, shape, first, first + node.layout.machines_each)
@@ -72,12 +79,39 @@ def _places(node: GlobalNode, file: FederationFile, known: Known, index: int) ->
         if not any((LOCAL_MASTER, number) in node.links for number in node.layout.masters_of(cluster)):
             yield Shortage(test="unreachable", cluster=entry.name, words=f"cluster {entry.name} cannot be reached")
             continue
+        if found.held and not mine:
+            yield _held_for_others(node, file, cluster, entry.name, found)
         if not found.fits:
             yield from _of_cluster(node, entry.name, shape, found, _cordoned(node, first))
     if stage.gang:
         yield Shortage(test="gang", words=f"it starts together with {stage.tasks - 1:,} others, all at once")
     elif fits_somewhere and node.master.scalar[SCANNED] == node.master.fleet.freed_blocks[LOG]:
         yield Shortage(test="order", words="there is room, and others of its federation are served before it")
+
+
+def _held_for_it(node: GlobalNode, known: Known, index: int) -> Iterator[Shortage]:
+    """Yield that machines are held back for a task, if any are."""
+    holding = node.master.holding
+    rows = np.flatnonzero(node.tasks.number[: node.tasks.size[TASKS_EVER]] == known.row(index)["number"])
+    if holding.size[FOR_LANE] in node.tasks.lane[rows]:
+        count = int((holding.wanted != NOBODY).sum())
+        yield Shortage(test="held-back", machines=count, words=f"{count} machines are held back for it, or for "
+                       "what stands before it, until there is room for it")
+
+
+def _held_for_others(node: GlobalNode, file: FederationFile, cluster: int, name: str, found: Found) -> Shortage:
+    """Return that machines of a cluster have room, and are held back for others; for how long the first one is."""
+    holding, first, masters = node.master.holding, node.layout.machine_of(cluster), file.masters()
+    told = first + np.flatnonzero(holding.held_for[first : first + node.layout.machines_each] != NOBODY)
+    whom = "another"  # of this master, whom no local master has told of yet
+    if told.size:
+        task = int(holding.held_for[told[0]])
+        master = masters.get(node.layout.owner_of(task))
+        whom = f"{master.name if master else 'another'}-{serial_of_job(node.layout.job_of(task))}"
+        whom += f" for {node.now - holding.held_at[told[0]]:.0f} s"
+    return Shortage(
+        test="held-back", cluster=name, machines=found.held, of=found.machines,
+        words=f"{found.held} of {found.machines} machines of {name} have room, and are held back for {whom}")
 
 
 def _cordoned(node: GlobalNode, first: int) -> int:

@@ -105,8 +105,8 @@ def masked(rigid: Rigid, fleet: FleetState, tasks: Tasks, shape: int, until: flo
         rigid.mask[row, block] = kept
     rigid.frontier[SEEN, shape] = fleet.freed_blocks[LOG] - LOG - 1  # so that a search begins at the first block
     return FleetState(
-        fleet.free, fleet.capacity, fleet.block_free_max, fleet.block_at_max, rigid.mask, fleet.freed_blocks,
-        rigid.frontier, fleet.used, fleet.present, fleet.scale, fleet.random,
+        fleet.free, fleet.capacity, fleet.block_free_max, fleet.block_at_max, rigid.mask, fleet.open,
+        fleet.freed_blocks, rigid.frontier, fleet.used, fleet.present, fleet.scale, fleet.random,
         without_lists(fleet.lists), fleet.machines,
     )
 

@@ -69,7 +69,8 @@ class Inputs:
         architecture, terms = ARCHITECTURES[self.scheduler.architecture], self.terms
         opened = open_federated(
             copies, self.fleet, architecture, architecture.settled(self.settings), terms.seed, terms.interval,
-            terms.until, self.faults, terms.queues, in_full=False, of_stage=self.stored.of_stage, slots=SLOTS)
+            terms.until, self.faults, terms.queues, in_full=False, of_stage=self.stored.of_stage, slots=SLOTS,
+            hold_back_after=terms.hold_back_after)
         opened.network = opened.network._replace(arrival=np.zeros(0), arriving=np.zeros(0, np.int32))
         jobs: Jobs = opened.roles.jobs
         jobs.number[:] = NOBODY

@@ -29,6 +29,7 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
+    PASSED_OVER,
     POWER_OFF,
     PULSE,
     READY,
@@ -69,7 +70,7 @@ from subak.simulator.torture.message_text import role_name
 
 (DELIVER, FIND_NOBODY_LOST, FIND_LOST, FIND_DEAD, FIND_DESERTED, TAKE_OVER, LEASE_EXPIRES, DECONFIRM, CRASHED,
  RETURNED, FAIL) = range(11)
-PERIODIC = (RESUBMIT, RETRY, WAKE, BEAT, CHECK, TICK)  # timers that ring again and again
+PERIODIC = (RESUBMIT, RETRY, PASSED_OVER, WAKE, BEAT, CHECK, TICK)  # timers that ring again and again
 UNHEARD = (READY, LEASE)  # not followed: an effect that only counts, and a message that only sets a time
 
 

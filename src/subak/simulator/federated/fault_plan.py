@@ -38,6 +38,7 @@ import numpy as np
 from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, SUBMITTER, WORKER
 from subak.federation.settings import Federation
+from subak.placement.hold_back import TIMES_MAX
 from subak.simulator.federated.network import TIMEOUT, Network
 from subak.simulator.mishaps.faults import (
     ACTION_CRASH,
@@ -62,7 +63,7 @@ FOREVER = math.inf
 LATEST = 1_000_000_000  # seconds, of what happens at a time
 RETRY_S = 1.0  # seconds until requests are repeated, where faults are planned and no other number is given
 # Nothing that still comes takes longer than so many of each together.
-QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS = 12, 130, 4, 100
+QUIET_LEASES, QUIET_RETRIES, QUIET_HEARTBEATS, QUIET_DELAYS, QUIET_HOLDS = 12, 130, 4, 100, TIMES_MAX + 3
 RATES = {"loss": LOSS, "heartbeat_loss": HEARTBEAT_LOSS, "duplication": DUPLICATION, "reordering": REORDERING,
          "spike": SPIKE, "replay": REPLAY}
 TIMES = {"late_max": LATE_MAX, "spike_max": SPIKE_MAX, "faults_until": FAULTS_UNTIL, "timer_late": TIMER_LATE}
@@ -163,20 +164,23 @@ def refuse_late_timers(plan: FaultPlan, settings: Federation) -> None:
                          f"not {plan.timer_late:g}")
 
 
-def arm_faults(plan: FaultPlan, settings: Federation, net: Network, machine_order: np.ndarray) -> Network:
+def arm_faults(
+    plan: FaultPlan, settings: Federation, net: Network, machine_order: np.ndarray, hold_back_after: float
+) -> Network:
     """Return the network on which a plan's faults happen; *machine_order* as of the run, int32[machine].
 
     Raises RoleError for a role that is not there.
     """
-    net.idle[TIMEOUT] = plan.over_at + quiet_seconds(settings)
+    net.idle[TIMEOUT] = plan.over_at + quiet_seconds(settings, hold_back_after)
     return net._replace(faults=faults_of(plan, settings, net.first, machine_order))
 
 
-def quiet_seconds(settings: Federation) -> float:
+def quiet_seconds(settings: Federation, hold_back_after: float) -> float:
     """Return for how long nothing need happen to a task before nothing ever will: all timers have run by then."""
     heartbeats = QUIET_HEARTBEATS * settings.heartbeat if settings.heartbeat < FOREVER else 0.0
     retries = QUIET_LEASES * settings.lease + QUIET_RETRIES * settings.retry if settings.retry < FOREVER else 0.0
-    return heartbeats + retries + QUIET_DELAYS * settings.delay
+    holds = QUIET_HOLDS * hold_back_after if hold_back_after < FOREVER else 0.0
+    return heartbeats + retries + holds + QUIET_DELAYS * settings.delay
 
 
 def faults_of(plan: FaultPlan, settings: Federation, first: np.ndarray, machine_order: np.ndarray) -> Faults:

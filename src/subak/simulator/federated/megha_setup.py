@@ -110,7 +110,7 @@ def build_megha(instance: Instance) -> Megha:
     rules = Rules(
         settings.heartbeat, settings.retry, settings.lease, settings.timer_slack, settings.updates == "full",
         {"off": OFF, "strict": STRICT, "paper": PAPER}[settings.preemption], settings.preemptions_max,
-        settings.standby,
+        settings.standby, instance.hold_back_after,
     )
     running = most_running(instance)
     jobs = _jobs(instance, queues)
@@ -295,7 +295,7 @@ def believed(fleet: FleetState) -> FleetState:
     return fleet._replace(
         free=free, capacity=fleet.capacity.copy(), block_free_max=largest, block_at_max=at_largest,
         freed_blocks=np.zeros(LOG + 1, np.int64), frontier=np.zeros_like(fleet.frontier), used=fleet.used.copy(),
-        present=fleet.present.copy(), random=fleet.random.copy(),
+        present=fleet.present.copy(), random=fleet.random.copy(), open=fleet.open.copy(),
     )
 
 

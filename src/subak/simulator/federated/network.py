@@ -82,7 +82,7 @@ LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
 # timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
 PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "REOPEN", "RETRY", "RESUBMIT", "EXPIRE",
-                              "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
+                              "PASSED_OVER", "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
 LAST_PROGRESS, TIMEOUT, NEXT_TREE = range(3)  # of `idle`
 # kinds whose travel and service are part of their task's allocation time
 ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFUSED", "GO", "START",

@@ -20,6 +20,7 @@ from subak.placement.claims import (
     VIOLATING_ROLE,
     VIOLATING_TASK,
 )
+from subak.placement.schedulers import HOLD_BACK_AFTER
 from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
@@ -69,6 +70,7 @@ class Instance:
     rows: int = 0  # of attempts at a local master; 0: as many as can run, and ends that are kept
     outbox: int = OUTBOX_MORE  # messages that a walk over tasks may post before it stops, to go on afterwards
     terms: np.ndarray | None = None  # TERMS[task], on which tasks are run; None: they all finish
+    hold_back_after: float = HOLD_BACK_AFTER  # s: machines are held back for who was passed over so long
     in_full: bool = True  # whether roles count what nothing goes by, for those who check them
 
     @property
@@ -180,10 +182,12 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     in_full: bool = True,
     of_stage: np.ndarray | None = None,
     slots: int = 0,
+    hold_back_after: float = HOLD_BACK_AFTER,
 ) -> Opened:
-    """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows* and *outbox* as of
-    `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *in_full*, heartbeats that change
-    nothing are passed over, and nobody counts what nothing goes by: what is recorded is the same. *of_stage*:
+    """Return a federation at rest, about to begin. The arguments are those of `simulate`; *rows*, *outbox* and
+    *hold_back_after* as of `Instance`; *failures* are what befalls tasks, and on which terms they run. Not *in_full*,
+    heartbeats that change nothing are passed over, and nobody counts what nothing goes by: what is recorded is the
+    same. *of_stage*:
     int64[stage], the tasks of the whole run where *workload* has others; *slots*: messages on their way at once that
     there is room for at first, 0 for the usual.
 
@@ -209,18 +213,19 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     terms = None if failures is None else failures[1]
     stage = workload.tasks["stage"].to_numpy()
     whole = np.bincount(stage, minlength=len(workload.stages)) if of_stage is None else of_stage
-    instance = Instance(workload, fleet, settings, prepared, seed, whole, queues, rows, outbox, terms, in_full)
+    instance = Instance(workload, fleet, settings, prepared, seed, whole, queues, rows, outbox, terms, hold_back_after,
+                        in_full)
     spare = architecture.outbox(instance)
     due, out = np.zeros(1, MESSAGE), build_outbox(max(spare), instance.outbox)
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
     network.size[MARGIN] = margin
-    network.idle[TIMEOUT] = quiet_seconds(settings)
+    network.idle[TIMEOUT] = quiet_seconds(settings, hold_back_after)
     if failures is not None:
         network = _with_fates(network, *failures)
     if faults is not None:
-        network = arm_faults(faults, settings, network, order)
+        network = arm_faults(faults, settings, network, order, hold_back_after)
     roles = architecture.build(instance)
     network = _told_of(network, architecture, roles, instance, order)
     simulation, network, roles, due, out = in_one_block((simulation, network, roles, due, out))
@@ -269,6 +274,7 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
     failures: FailurePlan | None = None,
+    hold_back_after: float = HOLD_BACK_AFTER,
 ) -> dict[str, Any]:
     """Simulate one federation; return `prepared`, `loop_result` and `federated`. The arguments are those of `simulate`.
 
@@ -276,7 +282,7 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     """
     drawn = None if failures is None else _drawn(failures, architecture, workload, seed)
     opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues,
-                            failures=drawn, in_full=check is not None)
+                            failures=drawn, in_full=check is not None, hold_back_after=hold_back_after)
     simulation, roles = opened.simulation, opened.roles
     loop_result = run_to_end(
         simulation, opened.step, fixed, on_progress,

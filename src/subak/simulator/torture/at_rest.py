@@ -193,5 +193,5 @@ def in_vain(watch: Watch) -> set[str]:
     if any(is_dead(watch, master) for master in range(watch.masters)):
         kinds |= {"SUBMIT", "WITHDRAW", "RESUBMIT", "EXPIRE", "REBUILD", "OVER", "FORGET"}
     if any(is_down(watch, cluster) for cluster in range(watch.clusters)):
-        kinds |= {"RETRY", "WAKE", "ASK", "LAUNCH", "REPARTITION", "PREEMPT", "GO", "ABANDON", "OVER"}
+        kinds |= {"RETRY", "WAKE", "ASK", "LAUNCH", "REPARTITION", "PREEMPT", "GO", "ABANDON", "OVER", "HOLD_BACK"}
     return kinds

@@ -36,7 +36,7 @@ ENTRIES = {ENTRY_TOOK: "TOOK", ENTRY_GAVE: "GAVE", ENTRY_GONE: "GONE", ENTRY_SIZ
 OF_MACHINE = ("ALIVE", "HOLDS", "CHANGE")  # kinds that are about a machine
 BRINGS_NEWS = ("LAUNCHED", "REFUSED", "ENDED", "TOOK", "GAVE", "GONE")  # of others too
 UNSEEN = ("ARRIVE", "CANCEL")  # kinds that are not seen coming, about tasks of which their submitter knows the state
-OF_MASTER = ("PULSE", "WATCH", "CHECK", "BEAT", "ASK", "NOTED")
+OF_MASTER = ("PULSE", "WATCH", "CHECK", "BEAT", "ASK", "NOTED", "HOLD_BACK")
 
 # Every row of the tables: a kind of message, and what it meets; and what that may become.
 ALLOWED: dict[tuple[str, str], tuple[str, ...]] = {

@@ -17,8 +17,8 @@ from subak.federation.messages import (
 if TYPE_CHECKING:
     from subak.simulator.torture.invariants import Watch
 
-MACHINE_OF, TASK_OF, ATTEMPT_OF, ROUND_OF = (
-    list(ENTRY.fields or ()).index(name) for name in ("machine", "task", "attempt", "round"))
+MACHINE_OF, TASK_OF, ATTEMPT_OF, ROUND_OF, OWNER_OF = (
+    list(ENTRY.fields or ()).index(name) for name in ("machine", "task", "attempt", "round", "owner"))
 
 HOLDING = (HELD_ROW, STARTING_ROW, RUNNING_ROW, ATTEMPT_KILLING)  # rows of a local master that have their amounts
 
@@ -42,6 +42,7 @@ class Fold:
         self.free = capacity.copy()
         self.consumed = np.zeros((queues, len(capacity)), np.int64)
         self.held: set[tuple[int, int, int]] = set()  # machine, task, attempt
+        self.holder = np.full(capacity.shape[1], NOBODY)  # of each machine, for whom it is held back
         self.epoch, self.seen = 0, 0
 
     def forget(self) -> None:
@@ -50,6 +51,7 @@ class Fold:
         self.free[:] = 0
         self.consumed[:] = 0
         self.held.clear()
+        self.holder[:] = NOBODY
 
     def apply(self, entry: Any, watch: "Watch") -> None:
         """Apply one entry."""
@@ -65,3 +67,4 @@ class Fold:
             capacity = watch.capacity[task] if task != NOBODY else 0
             self.free[:, machine - self.first] += capacity - self.capacity[:, machine - self.first]
             self.capacity[:, machine - self.first] = capacity
+            self.holder[machine - self.first] = entry[OWNER_OF]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subak.federation.megha.global_master.gangs import gang_is_settled, is_settled
+from subak.federation.megha.global_master.hold_back import DIFFERING
 from subak.federation.megha.global_master.state import (
     INCARNATION,
     NEVER_SEEN,
@@ -95,6 +96,7 @@ def check_view(watch: "Watch", number: int, mine: np.ndarray, table: np.ndarray)
              f"global master {number} counts other amounts for queues in cluster {cluster} than the ledger")
         if watch.roles.rules.preemption != OFF:
             check_held(watch, number, cluster, fold)
+        check_holds(watch, number, cluster, fold)
         check_bins(watch, number, cluster, fold, {int(task): int(table["machine"][task]) for task in flying})
     must(np.array_equal(master.consumed.sum(axis=0), master.total), "d",
          f"global master {number} has totals that are no sums")
@@ -140,6 +142,23 @@ def check_held(watch: "Watch", number: int, cluster: int, fold: Fold) -> None:
                 held.add((machine, int(row["task"]), int(row["attempt"])))
     must(held == fold.held, "d", f"global master {number} differs from its ledger in who holds what: "
                                  f"{sorted(held ^ fold.held)}")
+
+
+def check_holds(watch: "Watch", number: int, cluster: int, fold: Fold) -> None:
+    """(d) It knows for whom machines are held back, and its searches leave out those of others, and its own."""
+    master, (first, end) = watch.roles.masters[number], watch.span[cluster]
+    holding, there = master.holding, fold.holder
+    must(np.array_equal(there, holding.holder[first:end]), "d", f"global master {number} has machines of cluster "
+         f"{cluster} held back for {holding.holder[first:end].tolist()}, its ledger for {there.tolist()}")
+    wanted = holding.wanted[first:end] != NOBODY
+    is_open_to = ((master.fleet.open, (there == NOBODY) & ~wanted), (holding.open, np.isin(there, (NOBODY, number))))
+    for bits, may in is_open_to:
+        is_open = np.unpackbits(bits.astype("<u8").view(np.uint8), bitorder="little")[first:end].astype(bool)
+        must(np.array_equal(is_open, may), "d", f"global master {number} searches other machines of cluster {cluster} "
+             f"than those that are not held back: {np.flatnonzero(is_open != may).tolist()}")
+    is_mine = (holding.holder == number) & ((holding.wanted == NOBODY) | (holding.wanted == holding.held_for))
+    must(holding.size[DIFFERING] == (is_mine != (holding.wanted != NOBODY)).sum(), "d",
+         f"global master {number} counts {holding.size[DIFFERING]} machines that differ from what it wants held back")
 
 
 def check_bins(watch: "Watch", number: int, cluster: int, fold: Fold, flying: dict[int, int]) -> None:

@@ -14,6 +14,7 @@ from subak.federation.messages import (
     EXITED,
     GLOBAL_MASTER,
     HANDLER,
+    HOLD_BACK,
     KINDS,
     LOCAL_MASTER,
     NOBODY,
@@ -88,6 +89,8 @@ def words(opened: Opened, message: Any) -> str:  # noqa: C901
         said.append(f"epoch {message['epoch']}")
     if name in CARRIES_UPDATE and message["last"] > message["first"]:
         said.append(f"entries {message['first']}-{message['last'] - 1}")
+    if kind == HOLD_BACK and message["task"] == NOBODY:
+        said.append("no longer")
     if kind == PREEMPT:
         said.append(f"from queue {message['victims']}")
     if message["delay"] and HANDLER[kind] in (SUBMITTER, GLOBAL_MASTER, LOCAL_MASTER, WORKER) and name in (

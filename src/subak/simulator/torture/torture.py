@@ -90,6 +90,7 @@ class Case(msgspec.Struct):
     outbox: int = 256  # messages that a walk over tasks may post before it stops
     fates: list[tuple[int, float, float]] = []  # of each task: attempts that fail, after how long, when it is cancelled
     terms: Terms | None = None  # where tasks have fates
+    hold_back_after: float = math.inf  # s: machines are held back for who was passed over so long
     trees: list[tuple[float, list[float]]] = []  # from a time on, the weights of the queues, by name
 
 
@@ -143,11 +144,12 @@ def random_case(seed: int) -> Case:
     tasks, fates, terms = _with_crowd(seed, stages, tasks, fates, terms)
     if len(tasks) > alone:
         outbox = 0  # a walk stops behind its first message
+    hold_back_after = float(np.random.default_rng([seed, 46]).choice([math.inf, 0.0, 0.3, 2.0]))
     trees = _random_trees(np.random.default_rng([seed, 36]), len(queues), over_at)
     if trees:
         settings = msgspec.structs.replace(settings, shares={})
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows, outbox, fates, terms, trees)
+                settings, plan, rows, outbox, fates, terms, hold_back_after, trees)
 
 
 def _with_crowd(
@@ -325,7 +327,7 @@ def run_case(case: Case, coverage: Coverage | None = None, on_event: Callable[[s
         settings = msgspec.structs.replace(settings, placement="first-fit")
     opened = open_federated(workload, fleet, MEGHA, settings, case.seed, INTERVAL, math.inf, case.plan,
                             _tree_file(case), compiled=False, rows=case.rows, outbox=case.outbox,
-                            failures=failures_of(case))
+                            failures=failures_of(case), hold_back_after=case.hold_back_after)
     ending = Ending(case)
     trace: deque[str] = deque(maxlen=TRACE_KEPT)
     try:

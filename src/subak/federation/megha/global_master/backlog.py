@@ -5,6 +5,7 @@ nowhere the others do not either. A round serves the lanes of a queue by their f
 nowhere leaves the round, which is Megha's rescheduling at the end of the queue; the next round begins when something
 was freed in the view.
 """
+from subak.federation.megha.global_master.hold_back import FOR_LANE, as_held_for
 from subak.federation.megha.global_master.queue_order import queue_in_turn, tell_queue
 from subak.federation.megha.global_master.state import (
     INCARNATION,
@@ -154,10 +155,17 @@ def wake_lanes(master: GlobalMaster, tasks: OpenTasks) -> None:
         lanes = lanes_of(master, own)
         for place in range(lanes.size[ACTIVE_LANES]):
             lane = lanes.active[place]
-            if lanes.place[lane] == NO_PLACE and may_fit_since(
-                master.fleet, tasks, tasks.shape[lanes.root[lane]], scanned, count
-            ):
+            if lanes.place[lane] == NO_PLACE and may_fit_now(master, tasks, lane, scanned, count):
                 contend(lanes, tasks.rank, lane)
+
+
+@inlined
+def may_fit_now(master: GlobalMaster, tasks: OpenTasks, lane: int, since: int, count: int) -> bool:
+    """Whether the first of a lane may fit where something was freed since then."""
+    shape = tasks.shape[master.lanes.root[lane]]
+    if lane == master.holding.size[FOR_LANE]:
+        return may_fit_since(as_held_for(master.fleet, master.holding, master.holding.open), tasks, shape, since, count)
+    return may_fit_since(master.fleet, tasks, shape, since, count)
 
 
 @inlined

@@ -5,6 +5,7 @@ go. When one is refused, lost or preempted, the others are given up, and the gan
 that have ended stay ended.
 """
 from subak.federation.megha.global_master.backlog import enqueue, say_done
+from subak.federation.megha.global_master.hold_back import note_began
 from subak.federation.megha.global_master.requests import launch_kind, note_flight, request_launch, send_request
 from subak.federation.megha.global_master.search import find_machine
 from subak.federation.megha.global_master.state import (
@@ -15,6 +16,7 @@ from subak.federation.megha.global_master.state import (
     PHASE_RUNNING,
     PHASE_WAITING,
     PLACING,
+    QUEUED,
     SCANNED,
     GlobalMaster,
     phase_of,
@@ -113,7 +115,7 @@ def take_back(master: GlobalMaster, topology: Topology, tasks: OpenTasks, gang: 
 
 @inlined
 def member_held(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, now: float, out: Outbox
 ) -> None:
     """Note that a task of a gang is held; when all are, they go. One that is held too late is given up."""
     gang = tasks.gang[task]
@@ -125,6 +127,8 @@ def member_held(
     while member != NOBODY:
         missing -= phase_of(master, tasks, member) in (PHASE_HELD, PHASE_ENDED)
         member = tasks.next[member]
+    if missing == 0:
+        note_began(master.fleet, master.holding, rules, master.number, tasks.lane[task], True, now, out)
     member = tasks.gangs[gang]["first"]
     while missing == 0 and member != NOBODY:
         if phase_of(master, tasks, member) == PHASE_HELD:
@@ -214,3 +218,10 @@ def take_turn(master: GlobalMaster, out: Outbox) -> None:
     if master.scalar[PLACING] == 0:
         master.scalar[PLACING] = 1
         post(out, PLACE, master.number, master.number, NOBODY, NOBODY)
+
+
+@inlined
+def take_turn_if_news(master: GlobalMaster, out: Outbox) -> None:
+    """Take a turn when something was freed in the view since the last round began."""
+    if master.scalar[QUEUED] > 0 and master.scalar[SCANNED] != master.fleet.freed_blocks[LOG]:
+        take_turn(master, out)

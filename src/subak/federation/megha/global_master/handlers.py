@@ -35,7 +35,15 @@ from subak.federation.megha.global_master.gangs import (
     note_ended_member,
     place_gang,
     take_turn,
+    take_turn_if_news,
     wait_again,
+)
+from subak.federation.megha.global_master.hold_back import (
+    DIFFERING,
+    WATCHING,
+    look_later,
+    note_began,
+    note_passed_over,
 )
 from subak.federation.megha.global_master.losses import LOSSES, end_attempt, may_be_lost
 from subak.federation.megha.global_master.preemption import find_victims, may_preempt
@@ -196,7 +204,9 @@ def on_ended_before(
 
 
 @inlined
-def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox) -> int:
+def on_place(
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, now: float, out: Outbox
+) -> int:
     """Place one task of the queue whose turn it is; return it, NOBODY if there is none. Megha Fig. 2, Algorithm 2.
 
     A turn in which more tasks were withdrawn than the outbox holds ends with the first of them; another follows.
@@ -217,6 +227,7 @@ def on_place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: Open
         leave_first(master, lanes, tasks)
     else:
         set_aside(lanes, tasks)
+        note_passed_over(master.holding, rules, master.number, tasks.lane[task], now, out)
     take_turn(master, out)
     return int(tasks.number[task])
 
@@ -270,7 +281,7 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
     if start == MISSING:
         ask(master, topology, cluster, out)
     elif start != NOTHING_NEW:
-        version = apply_entries(master, topology, rules, tasks, ledger, start, message["last"], out)
+        version = apply_entries(master, topology, rules, tasks, now, ledger, start, message["last"], out)
         master.tally[ENTRIES_APPLIED] += version - start
         master.cluster[cluster]["seen"] = version
         if version < message["last"]:
@@ -309,15 +320,10 @@ def answer_heartbeat(master: GlobalMaster, rules: Rules, cluster: int, message: 
         row["seen"], row["epoch"] = master.cluster[cluster]["seen"], message["epoch"]
         row["incarnation"] = master.scalar[INCARNATION]
     master.scalar[BEATS] += 1
+    if master.holding.size[DIFFERING] > 0 and master.holding.size[WATCHING] == 0:
+        look_later(master.holding, master.number, 0.0, out)
     if rules.preemption != OFF:
         master.scalar[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1
-
-
-@inlined
-def take_turn_if_news(master: GlobalMaster, out: Outbox) -> None:
-    """Take a turn when something was freed in the view since the last round began."""
-    if master.scalar[QUEUED] > 0 and master.scalar[SCANNED] != master.fleet.freed_blocks[LOG]:
-        take_turn(master, out)
 
 
 @inlined
@@ -329,8 +335,8 @@ def ask(master: GlobalMaster, topology: Topology, cluster: int, out: Outbox) -> 
 
 @inlined
 def apply_entries(  # noqa: PLR0913, PLR0917  (a role, what all know, a span of a ledger)
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, ledger: Ledger, first: int, last: int,
-    out: Outbox,
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, now: float, ledger: Ledger, first: int,
+    last: int, out: Outbox,
 ) -> int:
     """Apply entries first .. last - 1 of a ledger, as far as there is room for what they lead to; return how far."""
     version, place = first, ring_place(ledger, first)
@@ -339,34 +345,34 @@ def apply_entries(  # noqa: PLR0913, PLR0917  (a role, what all know, a span of 
         while ahead < min(version + LOOKED_AHEAD, last):
             look_ahead(master, ledger.entry[looked_at]["machine"])
             ahead, looked_at = ahead + 1, behind(ledger, looked_at)
-        apply_entry(master, topology, rules, tasks, ledger.entry[place], out)
+        apply_entry(master, topology, rules, tasks, now, ledger.entry[place], out)
         version, place = version + 1, behind(ledger, place)
     return version
 
 
 @inlined
 def apply_entry(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, now: float, entry: np.void, out: Outbox
 ) -> None:
     """Apply one entry of a ledger to the view and to an own task."""
     kind = entry["kind"]
     if kind == ENTRY_TOOK:
         if take_in_view(master, topology, rules, tasks, entry):
-            confirm(master, topology, rules, tasks, entry, out)
+            confirm(master, topology, rules, tasks, now, entry, out)
     elif kind in (ENTRY_GAVE, ENTRY_GONE):
         if kind == ENTRY_GAVE:
             give_in_view(master, topology, rules, tasks, entry)
         if is_mine(master, topology, tasks, entry):
             end(master, topology, rules, tasks, entry, out)
     elif kind == ENTRY_SIZED:
-        size_in_view(master, topology, entry)
+        size_in_view(master, topology, now, entry)
     else:
         begin_whole(master, topology, rules, tasks, topology.machine[entry["machine"]]["cluster"])
 
 
 @inlined
 def confirm(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, entry: np.void, out: Outbox
+    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, now: float, entry: np.void, out: Outbox
 ) -> None:
     """Note that the local master holds an own task's attempt."""
     task = entry["row"]
@@ -374,9 +380,10 @@ def confirm(
     master.task[task]["doubted"] = False
     if phase == PHASE_FLYING:
         if entry["held"]:
-            member_held(master, topology, rules, tasks, task, out)
+            member_held(master, topology, rules, tasks, task, now, out)
         else:
             master.task[task]["phase"] = PHASE_RUNNING
+            note_began(master.fleet, master.holding, rules, master.number, tasks.lane[task], False, now, out)
     elif phase in (PHASE_UNKNOWN, PHASE_WAITING):
         if phase == PHASE_WAITING and tasks.gang[task] != NOBODY:
             master.gang[tasks.gang[task]]["waiting"] -= 1

@@ -74,7 +74,7 @@ def machine_with_victims(
     """Return the first machine on which preempting tasks of a queue makes room for the task, or NOWHERE."""
     allowed = tasks.constraint_set[tasks.shape[task]]
     for block in range(master.fleet.allowed.shape[1]):
-        word = master.fleet.allowed[allowed, block]
+        word = master.fleet.allowed[allowed, block] & master.fleet.open[block]
         if word == NO_BITS or master.cluster[topology.machine[block * BLOCK]["cluster"]]["closed"]:
             continue
         for lane in range(BLOCK):

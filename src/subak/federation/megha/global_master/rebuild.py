@@ -20,6 +20,7 @@ from subak.federation.megha.global_master.gangs import (
     take_turn,
     wait_again,
 )
+from subak.federation.megha.global_master.hold_back import forget_holding
 from subak.federation.megha.global_master.losses import end_attempt, may_have_begun
 from subak.federation.megha.global_master.state import (
     DOUBTS,
@@ -195,6 +196,7 @@ def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, ta
         begin_whole(master, topology, rules, tasks, cluster)
     for word in (NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, DOUBTS, QUEUED):
         master.scalar[word] = 0
+    forget_holding(master.fleet, master.holding, master.number)
 
 
 @inlined

@@ -4,6 +4,7 @@ Own partitions come first, each cluster in turn, then the other masters' partiti
 partition the first machine counts that meets every constraint (one bit-vector each) and has the resources free; or
 the best of those by another placement (placement.py).
 """
+from subak.federation.megha.global_master.hold_back import FOR_LANE, as_held_for
 from subak.federation.megha.global_master.placement import chosen_in
 from subak.federation.megha.global_master.state import (
     NEXT_EXTERNAL,
@@ -15,8 +16,8 @@ from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Topology
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.index import SEEN
-from subak.fleet.state import LOG
-from subak.marks import inlined
+from subak.fleet.state import LOG, FleetState
+from subak.marks import inlined, noinline
 
 FOREVER = float("inf")
 
@@ -24,26 +25,40 @@ FOREVER = float("inf")
 @inlined
 def find_machine(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> int:
     """Return a machine that fits in the view, NOWHERE if none does; nothing is searched twice in the same view."""
-    shape = tasks.shape[task]
-    view = master.fleet
+    if tasks.lane[task] == master.holding.size[FOR_LANE]:
+        return find_where_held(master, topology, tasks, tasks.shape[task])
+    return search(master, master.fleet, topology, tasks, tasks.shape[task])
+
+
+@noinline
+def find_where_held(master: GlobalMaster, topology: Topology, tasks: OpenTasks, shape: int) -> int:
+    """Return a machine for the lane for which machines are held back."""
+    return search(master, as_held_for(master.fleet, master.holding, master.holding.open), topology, tasks, shape)
+
+
+@inlined
+def search(master: GlobalMaster, view: FleetState, topology: Topology, tasks: OpenTasks, shape: int) -> int:
+    """Return a machine that fits a shape in a view."""
     if view.frontier[SEEN, shape] == view.freed_blocks[LOG] + 1:
         return NOWHERE
     master.tally[SEARCHES] += 1
-    machine = in_own_partitions(master, topology, tasks, shape)
+    machine = in_own_partitions(master, view, topology, tasks, shape)
     if machine == NOWHERE:
-        machine = in_other_partitions(master, topology, tasks, shape)
+        machine = in_other_partitions(master, view, topology, tasks, shape)
     if machine == NOWHERE:
         view.frontier[SEEN, shape] = view.freed_blocks[LOG] + 1
     return machine
 
 
 @inlined
-def in_own_partitions(master: GlobalMaster, topology: Topology, tasks: OpenTasks, shape: int) -> int:
+def in_own_partitions(
+    master: GlobalMaster, view: FleetState, topology: Topology, tasks: OpenTasks, shape: int
+) -> int:
     """Search the master's partition of each cluster, beginning with the next in turn."""
     clusters = topology.local_masters
     cluster = master.scalar[NEXT_INTERNAL]
     for _ in range(clusters):
-        machine = in_partition(master, topology, tasks, shape, cluster, master.number)
+        machine = in_partition(master, view, topology, tasks, shape, cluster, master.number)
         cluster = cluster + 1 if cluster + 1 < clusters else 0
         if machine != NOWHERE:
             master.scalar[NEXT_INTERNAL] = cluster
@@ -52,7 +67,9 @@ def in_own_partitions(master: GlobalMaster, topology: Topology, tasks: OpenTasks
 
 
 @inlined
-def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: OpenTasks, shape: int) -> int:
+def in_other_partitions(
+    master: GlobalMaster, view: FleetState, topology: Topology, tasks: OpenTasks, shape: int
+) -> int:
     """Search the partitions of the other masters: one of each cluster, then the next of each."""
     clusters, masters = topology.local_masters, topology.global_masters
     turn = master.scalar[NEXT_EXTERNAL]
@@ -60,7 +77,7 @@ def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: OpenTas
         cluster, owner = turn % clusters, turn // clusters
         turn = turn + 1 if turn + 1 < clusters * masters else 0
         if owner != master.number:
-            machine = in_partition(master, topology, tasks, shape, cluster, owner)
+            machine = in_partition(master, view, topology, tasks, shape, cluster, owner)
             if machine != NOWHERE:
                 master.scalar[NEXT_EXTERNAL] = turn
                 return machine
@@ -69,11 +86,11 @@ def in_other_partitions(master: GlobalMaster, topology: Topology, tasks: OpenTas
 
 @inlined
 def in_partition(
-    master: GlobalMaster, topology: Topology, tasks: OpenTasks, shape: int, cluster: int, owner: int
+    master: GlobalMaster, view: FleetState, topology: Topology, tasks: OpenTasks, shape: int, cluster: int, owner: int
 ) -> int:
     """Return a machine of a cluster's partition that fits, or NOWHERE; a closed cluster has none."""
     if master.cluster[cluster]["closed"]:
         return NOWHERE
     partition = cluster * topology.global_masters + owner
     first, end = topology.block[partition], topology.block[partition + 1]
-    return chosen_in(master.fleet, master.bins, tasks, shape, topology.placement, first, end)
+    return chosen_in(view, master.bins, tasks, shape, topology.placement, first, end)

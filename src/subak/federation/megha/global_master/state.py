@@ -9,6 +9,7 @@ import numpy as np
 
 from subak.federation.counts import COMPARED, TOLD
 from subak.federation.megha.attempts import Attempts
+from subak.federation.megha.global_master.hold_back import Holding
 from subak.federation.megha.global_master.placement import Bins
 from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.open_tasks import OpenTasks, is_still
@@ -87,6 +88,7 @@ class GlobalMaster(NamedTuple):
     gang: np.ndarray  # GANG[row]
     queue_order: QueueOrder
     bins: Bins
+    holding: Holding
     scalar: np.ndarray  # int64[10]: NEXT_QUEUE (a place in own) ... QUEUED (tasks in lanes), BEATS (heartbeats heard),
     # OWN_QUEUES
     tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE

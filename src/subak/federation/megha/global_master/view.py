@@ -6,6 +6,7 @@ whole state of a cluster is told anew, launches in flight to the same local mast
 import numpy as np
 
 from subak.federation.megha.attempts import add_attempt, drop_attempt, find_attempt, has_room
+from subak.federation.megha.global_master.hold_back import set_holder
 from subak.federation.megha.global_master.losses import is_sent
 from subak.federation.megha.global_master.placement import hold, hold_nothing, let_go
 from subak.federation.megha.global_master.requests import consume
@@ -125,9 +126,12 @@ def forget_flight(master: GlobalMaster, topology: Topology, tasks: OpenTasks, ta
 
 
 @inlined
-def size_in_view(master: GlobalMaster, topology: Topology, entry: np.void) -> None:
-    """Apply SIZED: the machine has this capacity, and everything on it is known."""
+def size_in_view(master: GlobalMaster, topology: Topology, now: float, entry: np.void) -> None:
+    """Apply SIZED: the machine has this capacity, is held back or not, and everything on it is known."""
     shift(master.fleet, entry["machine"], topology.capacity, entry["task"])
+    set_holder(
+        master.fleet, master.holding, master.number, entry["machine"], entry["owner"], entry["attempt"], entry["heir"],
+        now)
     master.listed[entry["machine"]] = True
 
 
@@ -155,6 +159,7 @@ def empty_machine(master: GlobalMaster, rules: Rules, machine: int) -> None:
     """Let a machine have nothing and hold nothing."""
     view = master.fleet
     master.listed[machine] = False
+    set_holder(view, master.holding, master.number, machine, NOBODY, NOBODY, 0.0, 0.0)
     hold_nothing(master.bins, machine)
     for resource in range(view.free.shape[0]):
         view.present[resource] -= view.capacity[resource, machine]

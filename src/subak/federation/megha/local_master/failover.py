@@ -28,7 +28,7 @@ from subak.federation.megha.attempts import (
     has_room,
     note_task,
 )
-from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, NEEDED_FROM, VERSION, WHOLE_AT, enter
+from subak.federation.megha.ledger import LEDGER_EPOCH, NEEDED_FROM, VERSION, WHOLE_AT
 from subak.federation.megha.local_master.handlers import adopt_incarnation, finish
 from subak.federation.megha.local_master.state import (
     ABSENT,
@@ -53,6 +53,7 @@ from subak.federation.megha.local_master.state import (
     enter_size,
     first_machine,
     forget_heir,
+    hold_no_longer,
     is_awaited,
     keep_over,
     order,
@@ -149,6 +150,7 @@ def on_check(
         elif is_silent or is_awaited(local, machine):
             summon(local, machine, out)
         repeat_orders(local, topology, rules, shapes, machine, now, out)
+        give_back_if_dead(local, rules, machine, now)
     pulse(local, topology, rules, now, out)
     timer(local, CHECK, min(rules.retry, patience(rules) / 4.0), out)
 
@@ -195,6 +197,16 @@ def repeat_orders(
         number = row["next"]
 
 
+@inlined
+def give_back_if_dead(local: LocalMaster, rules: Rules, machine: int, now: float) -> None:
+    """Hold a machine back no longer for a global master that says nothing for a heartbeat and a lease."""
+    row = local.machine[machine]
+    if row["held_by"] != NOBODY:
+        heard = max(row["held_since"], local.asker[row["held_by"]]["heard"])
+        if now - heard > rules.heartbeat + rules.lease:
+            hold_no_longer(local, machine)
+
+
 @noinline
 def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, machine: int, state: int, now: float,
@@ -202,9 +214,10 @@ def lose_machine(  # noqa: PLR0913, PLR0917  (a machine, and what became of it)
 ) -> None:
     """End every attempt on a machine that is lost or was taken away, and let it have nothing."""
     local.machine[machine]["reborn"] = 0
+    local.machine[machine]["held_by"], local.machine[machine]["held_for"] = NOBODY, NOBODY
     lose_attempts(local, topology, rules, shapes, machine, state, now, out)
     shift(local.fleet, machine, topology.capacity, NOBODY)
-    enter(local.ledger, ENTRY_SIZED, machine, NOBODY, 0)
+    enter_size(local, machine)
 
 
 @noinline
@@ -449,6 +462,7 @@ def forget_cluster(local: LocalMaster, topology: Topology, now: float) -> None:
             drop_attempt(local.rows, local.rows.first[machine])
         local.machine[machine]["state"] = SILENT if local.machine[machine]["configuration"] != NOBODY else ABSENT
         local.machine[machine]["heard"] = now
+        local.machine[machine]["held_by"], local.machine[machine]["held_for"] = NOBODY, NOBODY
         local.machine[machine]["report"], local.machine[machine]["reported"] = 0, 0
         local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"] = 0, 0
         for resource in range(local.fleet.free.shape[0]):

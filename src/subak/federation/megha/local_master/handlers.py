@@ -41,9 +41,11 @@ from subak.federation.megha.local_master.state import (
     answer_for,
     end_row,
     enter_attempt,
+    enter_size,
     forget_heir,
     forget_noted,
     forget_pending,
+    hold_no_longer,
     order,
     start,
     tell,
@@ -55,6 +57,7 @@ from subak.federation.messages import (
     BEAT,
     ENDED,
     FORGET,
+    HELD_FOR_ANOTHER,
     KILL,
     LAUNCHED,
     NO_REASON,
@@ -156,6 +159,8 @@ def decide(
     machine = message["machine"]
     if local.machine[machine]["state"] != LISTED:
         refuse(local, topology, rules, message, NOT_THERE, out)
+    elif is_held_for_another(local, machine, message["sender"]):
+        refuse(local, topology, rules, message, HELD_FOR_ANOTHER, out)
     elif not has_room(local.rows):
         refuse(local, topology, rules, message, NO_ROOM, out)
     elif shape_fits(local.fleet, shapes, message["shape"], machine):
@@ -165,6 +170,13 @@ def decide(
         begin_preemption(local, topology, rules, shapes, now, message, out)
     else:
         refuse(local, topology, rules, message, NOT_FREE, out)
+
+
+@inlined
+def is_held_for_another(local: LocalMaster, machine: int, sender: int) -> bool:
+    """Whether a machine is held back for another global master."""
+    holder = local.machine[machine]["held_by"]
+    return bool(holder != NOBODY and holder != sender)  # noqa: PLR1714  (which the compiler does not know of records)
 
 
 @inlined
@@ -303,6 +315,40 @@ def on_go(local: LocalMaster, topology: Topology, now: float, message: np.void, 
 
 
 @inlined
+def on_hold_back(
+    local: LocalMaster, topology: Topology, rules: Rules, now: float, message: np.void, out: Outbox
+) -> None:
+    """Hold a machine back for a global master, or no longer; for who has been passed over longest where several ask.
+
+    The ledger tells everybody.
+    """
+    if not heeds(local, topology, message, out) or message["epoch"] != local.scalar[EPOCH]:
+        return
+    machine, sender = message["machine"], message["sender"]
+    row = local.machine[machine]
+    if row["state"] != LISTED:
+        return
+    since = now - message["delay"]
+    if message["task"] == NOBODY:
+        if row["held_by"] == sender:
+            hold_no_longer(local, machine)
+    elif not is_held_for_another(local, machine, sender) or goes_before(rules, sender, since, row):
+        row["held_by"], row["held_for"], row["held_since"], row["passed_over"] = sender, message["task"], now, since
+        enter_size(local, machine)
+
+
+@inlined
+def goes_before(rules: Rules, sender: int, since: float, row: np.void) -> bool:
+    """Whether a machine is held back for a global master rather than for whom it is: it was passed over for longer.
+
+    How long a message was under way makes no difference: within two heartbeats the lower number goes first.
+    """
+    if abs(since - row["passed_over"]) <= 2.0 * rules.heartbeat:
+        return bool(sender < row["held_by"])
+    return bool(since < row["passed_over"])
+
+
+@inlined
 def on_abandon(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, message: np.void, out: Outbox
 ) -> None:
@@ -356,6 +402,8 @@ def on_over(
     elif local.rows.row[number]["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING):
         local.rows.row[number]["code"] = message["code"]
         finish(local, topology, rules, shapes, number, message["reason"], now, out)
+        if local.machine[machine]["held_by"] != NOBODY:  # whom nobody else tells that something is free
+            tell(local, topology, rules, UPDATE, local.machine[machine]["held_by"], NOBODY, NOBODY, out)
 
 
 @inlined

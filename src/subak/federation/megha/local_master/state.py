@@ -34,6 +34,7 @@ MACHINE_STATES = ("LISTED", "SILENT", "LOST", "ABSENT")
 LISTED, SILENT, LOST_MACHINE, ABSENT = range(4)
 EPOCH, ACTIVE = range(2)  # of `scalar`
 LOCAL_SCALARS = 2
+SECONDS_SAID_MAX = 2**31 - 1  # that an entry can say
 PULSE_AT = 0  # of `clock`
 (ACCEPTED, REFUSED_NOT_FREE, REFUSED_OTHER, PREEMPTED_TASKS, WORKERS_LOST, TAKEOVERS) = range(6)  # of `tally`
 LOCAL_TALLY = ("accepted", "refused: not free", "refused otherwise", "tasks preempted", "workers lost", "takeovers")
@@ -56,6 +57,10 @@ MACHINE = np.dtype([
     ("starts", np.int64),  # told to this incarnation of its worker
     ("report", np.int64),  # number of the report that is coming in
     ("reported", np.int32),  # attempts of it that came
+    ("held_by", np.int32),  # the global master that has it held back; NOBODY
+    ("held_for", np.int64),  # the task that it said so for, NOBODY
+    ("held_since", np.float64),  # seconds
+    ("passed_over", np.float64),  # seconds: since when that task is
     ("reborn", np.int64),  # the later incarnation of its worker that has attempts to report; 0 where there is none
 ])
 
@@ -166,7 +171,11 @@ def enter_row(local: LocalMaster, number: int) -> None:
 def enter_size(local: LocalMaster, machine: int) -> None:
     """Enter the capacity of a machine of which everything is known."""
     configuration = local.machine[machine]["configuration"] if local.machine[machine]["state"] == LISTED else NOBODY
-    enter(local.ledger, ENTRY_SIZED, machine, configuration, 0)
+    entry = enter(local.ledger, ENTRY_SIZED, machine, configuration, local.machine[machine]["held_for"])
+    entry["owner"] = local.machine[machine]["held_by"]
+    if entry["owner"] != NOBODY:
+        seconds = local.machine[machine]["held_since"] - local.machine[machine]["passed_over"]
+        entry["heir"] = int(min(seconds, SECONDS_SAID_MAX))
 
 
 @inlined
@@ -245,9 +254,21 @@ def is_awaited(local: LocalMaster, machine: int) -> bool:
 
 
 @noinline
+def hold_no_longer(local: LocalMaster, machine: int) -> None:
+    """Let everybody use a machine that was held back, which all is known of."""
+    local.machine[machine]["held_by"], local.machine[machine]["held_for"] = NOBODY, NOBODY
+    enter_size(local, machine)
+
+
+@noinline
 def forget_pending(local: LocalMaster, topology: Topology, owner: int) -> None:
-    """Give up what waits for victims on behalf of a global master's former incarnation: the new one cannot know."""
+    """Give up what waits for victims, and what is held back, on behalf of a global master's former incarnation.
+
+    The new one cannot know.
+    """
     for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
+        if local.machine[machine]["held_by"] == owner:
+            hold_no_longer(local, machine)
         number = local.rows.first[machine]
         while number != NOBODY:
             row = local.rows.row[number]

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subak.federation.megha.attempts import FREE_ROW, ROWS_EVER, ROWS_USED, Attempts
+from subak.federation.megha.global_master.hold_back import DIFFERING, FOR_LANE, IN_VAIN, WATCHING, WHICH_LOOK
 from subak.federation.megha.global_master.state import (
     BEATS,
     DOUBTS,
@@ -83,10 +84,11 @@ POOL_ROW = {
 POOL = {"row": POOL_ROW, "first": PLACE, "size": {FREE_ROW: CACHE, ROWS_USED: PLAIN, ROWS_EVER: PLAIN}}
 BOOKS = {  # of a local master's machines
     "free": PLAIN, "capacity": PLAIN, "block_free_max": PLAIN, "block_at_max": PLAIN, "allowed": CONSTANT,
+    "open": CONSTANT,
     "freed_blocks": CACHE, "frontier": CACHE, "used": TALLY, "present": TALLY, "scale": CONSTANT,
     "random": CONSTANT, "lists": CONSTANT, "machines": CONSTANT,
 }
-VIEW = {**BOOKS, "freed_blocks": COUNTER, "frontier": COUNTER, "present": PLAIN}  # a global master's
+VIEW = {**BOOKS, "open": PLAIN, "freed_blocks": COUNTER, "frontier": COUNTER, "present": PLAIN}  # a global master's
 LANES = {
     "root": PLAIN, "length": PLAIN, "child": PLAIN, "sibling": PLAIN, "score": CONSTANT, "active": PLAIN,
     "position": PLAIN, "contender": PLAIN, "place": PLAIN, "size": CONSTANT, "by_shape": CONSTANT,
@@ -137,6 +139,13 @@ STATES: dict[type, dict[str, Any]] = {
         },
         "gang": {"tenant": PLAIN, "waiting": PLAIN, "failed": PLAIN},
         "queue_order": CONSTANT, "bins": CONSTANT,
+        "holding": {
+            "since": PLAIN, "holder": PLAIN, "held_for": PLAIN, "held_at": TIME, "held_since": TIME, "wanted": PLAIN,
+            "open": PLAIN, "everything": CONSTANT, "frontier": COUNTER,
+            "room": {"idle": CACHE, "now": CACHE, "chosen": CACHE},
+            "size": {FOR_LANE: PLAIN, IN_VAIN: PLAIN, DIFFERING: PLAIN, WATCHING: PLAIN, WHICH_LOOK: PLAIN},
+            "clock": PLAIN,
+        },
         "scalar": {
             NEXT_QUEUE: PLAIN, NEXT_INTERNAL: PLAIN, NEXT_EXTERNAL: PLAIN, PLACING: PLAIN, INCARNATION: PLAIN,
             SCANNED: COUNTER, DOUBTS: PLAIN, QUEUED: PLAIN, BEATS: TALLY, OWN_QUEUES: PLAIN,
@@ -152,7 +161,8 @@ STATES: dict[type, dict[str, Any]] = {
                   "over_first": PLACE, "over_last": PLACE},
         "machine": {
             "configuration": PLAIN, "state": PLAIN, "heard": LAPSE, "worker_incarnation": PLAIN, "starts": PLAIN,
-            "report": PLAIN, "reported": PLAIN, "reborn": PLAIN,
+            "report": PLAIN, "reported": PLAIN, "reborn": PLAIN, "held_by": PLAIN, "held_for": PLAIN,
+            "held_since": TIME, "passed_over": TIME,
         },
         "scalar": {EPOCH: PLAIN, ACTIVE: PLAIN}, "clock": {PULSE_AT: LAPSE}, "tally": TALLY,
     },
@@ -350,14 +360,16 @@ def _normalise_freed(master: GlobalMaster) -> None:
     """Forget what was freed before the last round began; of what came after, keep which blocks."""
     freed, scalar, frontier = master.fleet.freed_blocks, master.scalar, master.fleet.frontier
     count, scanned = int(freed[LOG]), int(scalar[SCANNED])
-    in_vain = frontier[SEEN] == count + 1
+    held = master.holding.frontier
+    in_vain, held_in_vain = frontier[SEEN] == count + 1, held[SEEN] == count + 1
     blocks = sorted({int(freed[number % LOG]) for number in range(scanned, count)}) if count - scanned <= LOG else []
     freed[:] = 0
     freed[: len(blocks)] = blocks
     freed[LOG] = len(blocks)
     scalar[SCANNED] = 0 if count - scanned <= LOG else -LOG - 1
-    frontier[:] = 0
-    frontier[SEEN][in_vain] = freed[LOG] + 1
+    for each, seen in ((frontier, in_vain), (held, held_in_vain)):
+        each[:] = 0
+        each[SEEN][seen] = freed[LOG] + 1
 
 
 def _normalise_lane(master: GlobalMaster, lane: int) -> None:

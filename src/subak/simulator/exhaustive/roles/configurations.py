@@ -13,6 +13,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 1
     standby: bool = False
     beats: bool = True  # whether the local master sends periodic updates
+    holds: bool = False  # whether machines are held back for who is passed over
     lost: int = 0  # messages
     doubled: int = 0
     leases: int = 0  # that run out at a worker that lives
@@ -47,6 +48,7 @@ CONFIGURATIONS = (
     Configuration(name="local-master-crash", crashes=2, crashing=("local master 0",), early=1),
     Configuration(name="standby", standby=True, takeovers=1, lost=1, early=1),
     Configuration(name="pair-crash", standby=True, crashes=2, crashing=("local master 0", "standby 0"), early=0),
+    Configuration(name="held-back", tasks=2, global_masters=2, holds=True, early=0),
     Configuration(name="failure", failures=2, retries=1, doubled=1, early=1),
     Configuration(name="cancel", cancelled=1, lost=1, doubled=1, early=1),
 )

@@ -37,7 +37,8 @@ def open_configuration(configuration: Configuration) -> Opened:
     settings = Federation(
         global_masters=configuration.global_masters, local_masters=1, retry=0.5, lease=6.0, timer_slack=0.5,
         heartbeat=1.0 if configuration.beats else math.inf, standby=configuration.standby)
-    opened = open_federated(workload, fleet, MEGHA, settings, 1, 1e6, math.inf, compiled=False)
+    opened = open_federated(workload, fleet, MEGHA, settings, 1, 1e6, math.inf, compiled=False,
+                            hold_back_after=0.0 if configuration.holds else math.inf)
     opened.roles = _small(opened.roles)
     opened.roles.jobs.terms["retries"], opened.roles.jobs.terms["backoff"] = configuration.retries, 1.0
     return opened
