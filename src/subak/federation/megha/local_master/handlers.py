@@ -332,7 +332,9 @@ def on_hold_back(
     if message["task"] == NOBODY:
         if row["held_by"] == sender:
             hold_no_longer(local, machine)
-    elif not is_held_for_another(local, machine, sender) or goes_before(rules, sender, since, row):
+    elif row["held_for"] != message["task"] and (
+        not is_held_for_another(local, machine, sender) or goes_before(rules, sender, since, row)
+    ):
         row["held_by"], row["held_for"], row["held_since"], row["passed_over"] = sender, message["task"], now, since
         enter_size(local, machine)
 
