@@ -225,7 +225,7 @@ def test_an_end_that_comes_before_its_beginning_gives_back_what_was_taken_for_it
 def test_an_attempt_that_a_restarted_master_learns_of_is_asked_for_in_the_epoch_that_told_of_it():
     one = Master()
     one.master.cluster["epoch"][0] = 4
-    confirm(*one.everything(), one.entry(attempt=7), one.out)
+    confirm(*one.everything(), 0.0, one.entry(attempt=7), one.out)
     assert (one.task["phase"], one.task["attempt"], one.task["sent_epoch"]) == (PHASE_RUNNING, 7, 4)
 
 
@@ -276,7 +276,7 @@ def test_a_turn_ends_when_more_was_withdrawn_than_the_outbox_holds():
     said, out = [], build_outbox(8, more=0)  # a walk stops behind the first message
     for _ in rows:
         out.size[:] = 0
-        on_place(*one.everything(), out)
+        on_place(*one.everything(), 0.0, out)
         said.append([KINDS[kind] for kind in out.row["kind"][: out.size[0]]])
     assert said == [["DONE", "PLACE"]] * 9 + [["LAUNCH", "RETRY", "PLACE"]]
     assert one.master.scalar[PLACING] == 1

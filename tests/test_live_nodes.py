@@ -1,4 +1,6 @@
 """Nodes among each other, by hand: what a federation of them does beyond the rules of tests/test_rules.py."""
+import math
+
 import numpy as np
 import pytest
 from msgspec import msgpack, structs
@@ -13,6 +15,7 @@ from subak.federation.messages import (
     ENDED,
     GLOBAL_MASTER,
     GO,
+    HOLD_BACK,
     LAUNCH,
     LOCAL_MASTER,
     MESSAGE,
@@ -322,6 +325,9 @@ def messages(kind, sender, **fields):
     ("l", (GLOBAL_MASTER, 0), LAUNCH, {"machine": 0, "row": 0, "owner": 0, "queue": 0, "shape": NOBODY}),
     ("l", (GLOBAL_MASTER, 0), GO, {"machine": NOBODY}),
     ("m", (LOCAL_MASTER, 0), START, {"machine": 0, "shape": NOBODY}),
+    ("m", (LOCAL_MASTER, 0), START, {"machine": 0, "shape": 0, "limit": math.nan}),
+    ("l", (GLOBAL_MASTER, 0), HOLD_BACK, {"machine": 0, "delay": -1.0}),
+    ("l", (GLOBAL_MASTER, 0), HOLD_BACK, {"machine": 0, "delay": math.nan}),
 ])
 def test_messages_that_name_what_is_not_there_are_refused(to, peer, kind, fields):
     world = world_of()

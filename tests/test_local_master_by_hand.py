@@ -206,10 +206,13 @@ def test_of_a_machine_that_is_lost_or_joins_no_later_incarnation_is_awaited():
     one.local.machine["reborn"][0] = 3
     lose_machine(one.local, one.topology, one.rules, one.shapes, 0, LOST_MACHINE, 2.0, one.out)
     assert (one.local.machine["state"][0], one.local.machine["reborn"][0]) == (LOST_MACHINE, 0)
-    one.local.machine[3] = (NOBODY, ABSENT, 0.0, 4, 9, 0, 0, 3)
+    told = {"configuration": NOBODY, "state": ABSENT, "heard": 0.0, "worker_incarnation": 4, "starts": 9, "reborn": 3}
+    for name, value in told.items():
+        one.local.machine[name][3] = value
     joins = message(machine=3, shape=one.configuration)
     on_change(one.local, one.topology, one.rules, one.shapes, 2.0, joins, one.out)
-    assert one.local.machine[3].item() == (one.configuration, LISTED, 2.0, 5, 0, 0, 0, 0)
+    names = ("configuration", "state", "heard", "worker_incarnation", "starts", "report", "reported", "reborn")
+    assert [one.local.machine[name][3] for name in names] == [one.configuration, LISTED, 2.0, 5, 0, 0, 0, 0]
 
 
 def test_who_is_not_active_notes_what_a_machine_is_and_does_no_more():

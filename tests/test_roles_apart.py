@@ -102,6 +102,13 @@ def test_what_crosses_the_network_is_taken_by_live_nodes():
     assert {KINDS[kind] for kind in about_none - WITHOUT_MACHINE} == set() and len(about_none) > 2
 
 
+def test_a_kind_that_crosses_the_network_is_spoken_by_somebody():
+    """But what a submitter says to the master beside it, and what federations say that sample."""
+    beside, sampling = {"SUBMIT", "WITHDRAW"}, set(KINDS[KINDS.index("PROBE"):KINDS.index("BOOT")])
+    crossing = {kind for number, kind in enumerate(KINDS) if CROSSES[number] and HANDLER[number] in SPOKEN}
+    assert crossing - beside - sampling == {KINDS[kind] for kinds in SPOKEN.values() for kind in kinds}
+
+
 def test_a_copy_of_a_ledger_holds_what_came_whatever_came_before_it():
     copy = build_ledger(4, 4)
 

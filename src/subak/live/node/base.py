@@ -21,6 +21,7 @@ from subak.federation.messages import (
     GLOBAL_MASTER,
     GO,
     HANDLER,
+    HOLD_BACK,
     HOLDS,
     KILL,
     KINDS,
@@ -57,10 +58,11 @@ SERVED_MAX = 4_000  # messages that are served before what they led to is sent: 
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # From whom each kind may come; what is in none of them is said within a process only.
 SPOKEN = {
-    GLOBAL_MASTER: frozenset((LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, NOTED, ASK)),
+    GLOBAL_MASTER: frozenset((LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, HOLD_BACK, NOTED, ASK)),
     LOCAL_MASTER: frozenset((LAUNCHED, REFUSED, ENDED, UPDATE, PULSE, START, KILL, FORGET, REPORT, LEASE)),
     WORKER: frozenset((OVER, STARTED, ALIVE, HOLDS)),
 }
+SECONDS = ("limit", "delay")  # in messages: from outside they are numbers, and none is negative
 Serve = Callable[[float, int], int]
 
 

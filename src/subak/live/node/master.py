@@ -20,7 +20,7 @@ from subak.federation.messages import (
     build_outbox,
     is_filling,
 )
-from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SERVED_MAX, Node, within
+from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SECONDS, SERVED_MAX, Node, within
 from subak.live.node.facts import JOB, SHAPE
 from subak.live.node.frames import Batch, FrameError, messages_of
 from subak.live.node.layout import Layout, Peer, Timing
@@ -60,7 +60,8 @@ class MasterNode(Node):
 
     def sound(self, rows: np.ndarray) -> bool:
         """Whether numbers in messages from outside are within the tables."""
-        return within(rows, self.bounds)
+        return within(rows, self.bounds) and all(
+            seconds >= 0.0 for name in SECONDS for seconds in rows[name].tolist())
 
     def load(self, messages: list[bytes]) -> None:
         """Lay messages into the inbox."""

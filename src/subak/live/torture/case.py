@@ -119,7 +119,7 @@ def random_case(seed: int) -> Case:
     timing = Timing(
         heartbeat=float(random.choice([0.5, 1.0])), retry=float(random.choice([0.3, 0.6])), lease=lease,
         timer_slack=float(random.choice([0.02, 0.1])), preemption=PREEMPTIONS[random.choice([OFF, STRICT])],
-        preemptions_max=int(random.integers(0, 4)))
+        preemptions_max=int(random.integers(0, 4)), hold_back_after=_hold_back_after(seed))
     rooms = structs.replace(ROOMS, machines=MACHINES[seed % len(MACHINES)], attempts_each=_attempts_each(seed))
     layout = Layout(int(random.integers(1, 4)), int(random.integers(1, 3)), (CPU, MEMORY, TASKS),
                     bool(random.random() < 0.6), rooms)
@@ -136,6 +136,11 @@ def random_case(seed: int) -> Case:
     jobs = tuple(_job(random, case, number) for number in range(random.integers(1, JOBS_MAX + 1)))
     wishes = (*_wishes(random, case, jobs), *_leaving(case))
     return _growing(structs.replace(case, jobs=jobs, wishes=wishes, changes=_changes(random, case)))
+
+
+def _hold_back_after(seed: int) -> float:
+    """Return after how many seconds machines are held back for who is passed over; of a quarter of the seeds never."""
+    return float(np.random.default_rng([seed, 46]).choice([np.inf, 0.0, 0.3, 2.0]))
 
 
 def _attempts_each(seed: int) -> int:

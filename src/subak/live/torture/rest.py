@@ -90,7 +90,9 @@ def _of_global(world: "World", process: Process, node: GlobalNode) -> str:
     versions = {other.node.queues.version for other in world.masters if isinstance(other.node, GlobalNode)}
     if len(versions) > 1:
         return f"global masters have versions {sorted(versions)} of the queues"
-    if problem := _held(world, node.master.fleet, node.master.listed):
+    if problem := _held_back(node.master.holding.holder, node.master.holding.wanted) or _held(
+        world, node.master.fleet, node.master.listed
+    ):
         return f"{name} {problem}"
     keeps = (node.touched, node.asked, node.walks, +node.own_shapes.uses, node.admission.lanes.of,
              *(process.disk.get(table) for table in ("task", "job", "cancel")))
@@ -111,6 +113,11 @@ def _held(world: "World", fleet: FleetState, there: np.ndarray) -> str:
     return f"has {free.tolist()} free, of {capacity.tolist()}" if is_held else ""
 
 
+def _held_back(*tables: np.ndarray) -> str:
+    """Say that machines are held back for somebody, by any of these."""
+    return "has machines held back" if any((table != NOBODY).any() for table in tables) else ""
+
+
 def _of_local(world: "World", process: Process, node: LocalNode) -> str:
     name = process.name
     speaks = [each for each in world.locals
@@ -122,7 +129,9 @@ def _of_local(world: "World", process: Process, node: LocalNode) -> str:
         for row in node.local.rows.row[: node.local.rows.size[2]]:
             if _is_used(node.local.rows.first, node.local.rows.row, row) and not _is_dead(world, int(row["owner"])):
                 return f"{name} keeps task {row['task']} in state {row['state']} on machine {row['machine']}"
-        if problem := _held(world, node.local.fleet, node.local.machine["state"] == LISTED):
+        if problem := _held_back(node.local.machine["held_by"]) or _held(
+            world, node.local.fleet, node.local.machine["state"] == LISTED
+        ):
             return f"{name} {problem}"
     if _jobs_known(world, node):
         return f"{name} knows of jobs {_jobs_known(world, node)}"

@@ -143,7 +143,8 @@ def ask_for_holds(master: GlobalMaster, topology: Topology, first: int, now: flo
             row["incarnation"], row["epoch"] = master.scalar[INCARNATION], master.cluster[cluster]["epoch"]
             row["seen"] = master.cluster[cluster]["seen"]
             if holding.wanted[machine] != NOBODY:
-                row["task"], row["delay"] = holding.wanted[machine], now - holding.since[holding.size[FOR_LANE]]
+                seconds = max(now - holding.since[holding.size[FOR_LANE]], 0.0)
+                row["task"], row["delay"] = holding.wanted[machine], seconds
     return int(holding.wanted.size)
 
 

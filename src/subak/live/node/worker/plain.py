@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from subak.federation.messages import EXECUTOR, MESSAGE, NOBODY, NOBODYS, POSTED, Outbox
-from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, Node
+from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SECONDS, Node
 from subak.live.node.facts import SHAPE
 from subak.live.node.frames import Batch, FrameError
 from subak.live.node.layout import Layout, Peer, Timing
@@ -95,7 +95,8 @@ class PlainNode(Node):
 
     def sound(self, row: Row) -> bool:
         """Whether numbers in a message from outside are within the tables."""
-        return all(row[name] in bound for name, bound in self.bounds.items())
+        return all(row[name] in bound for name, bound in self.bounds.items()) and all(
+            row[name] >= 0.0 for name in SECONDS)
 
     def load(self, messages: list[Row]) -> None:
         """Lay messages into the inbox."""
