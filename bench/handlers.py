@@ -35,6 +35,7 @@ from inboxes import Recorder, alone, hand_over
 
 TASKS, MACHINES, SEED, ROUNDS = 2000, 1000, 1, 3
 BUSY_MACHINES, JOBS, TASKS_A_JOB, LONG_S = 100, 200, 10, 200.0
+HOLD_BACK_AFTER_S = 5.0  # of a busy federation: there is always somebody to hold machines back for
 FEWEST, FEW_ALIKE = 20, 5  # messages of a kind whose median is worth a line; that carry as much
 
 
@@ -94,7 +95,7 @@ def opened(case):
     architecture = ARCHITECTURES[case.architecture]
     drawn = None if case.failures is None else draw_fates(case.failures, case.workload, SEED)
     return open_federated(case.workload, case.fleet, architecture, architecture.settled(case.settings), SEED, 10.0,
-                          np.inf, compiled=False, failures=drawn)
+                          np.inf, compiled=False, failures=drawn, hold_back_after=HOLD_BACK_AFTER_S)
 
 
 def recorded(case):

@@ -35,7 +35,7 @@ PYTHON = Profile(
     service={
         "SUBMIT": 20e-6, "PLACE": 130e-6, "LAUNCHED": 30e-6, "REFUSED": 30e-6, "ENDED": 30e-6, "UPDATE": 20e-6,
         "LAUNCH": 75e-6, "REPARTITION": 75e-6, "PREEMPT": 100e-6, "GO": 30e-6, "ABANDON": 40e-6, "OVER": 40e-6,
-        "NOTED": 10e-6,
+        "HOLD_BACK": 20e-6, "NOTED": 10e-6,
         "FETCH": 10e-6, "BOUNCED": 10e-6, "REJECTED": 10e-6, "LONG_BEGUN": 5e-6, "LONG_OVER": 5e-6, "DEAL": 20e-6,
     },
     part={"LAUNCHED": 18e-6, "REFUSED": 18e-6, "ENDED": 18e-6, "UPDATE": 18e-6},
@@ -44,7 +44,7 @@ COMPILED = Profile(
     service={
         "SUBMIT": 1e-6, "PLACE": 1e-6, "LAUNCHED": 1e-6, "REFUSED": 1.2e-6, "ENDED": 1.3e-6, "UPDATE": 1e-6,
         "LAUNCH": 1.2e-6, "REPARTITION": 1.2e-6, "PREEMPT": 1.1e-6, "GO": 1e-6, "ABANDON": 1.2e-6, "OVER": 1.1e-6,
-        "NOTED": 0.8e-6,
+        "HOLD_BACK": 0.8e-6, "NOTED": 0.8e-6,
         "FETCH": 0.8e-6, "BOUNCED": 0.8e-6, "REJECTED": 0.9e-6, "LONG_BEGUN": 0.9e-6, "LONG_OVER": 0.9e-6,
         "DEAL": 0.8e-6,
     },
