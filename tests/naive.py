@@ -281,7 +281,7 @@ class Twin:
         self.sequence += 1
 
 
-def twin_of(workload, fleet, seed=1):
+def twin_of(workload, fleet, seed=1, kind=Twin):
     """The twin's world of the tables of a workload and a fleet."""
     names = [resource.name for resource in workload.resources]
     stages, tasks = workload.stages.to_dicts(), workload.tasks.to_dicts()
@@ -291,7 +291,7 @@ def twin_of(workload, fleet, seed=1):
     for row in fleet.attributes.to_dicts():
         attributes[row["machine"]][row["attribute"]] = row["value"]
     estimates = [task.get("estimate") for task in tasks]
-    return Twin(
+    return kind(
         units=[Fraction(resource.unit) for resource in workload.resources],
         requests=[[stage[name] for name in names] for stage in of_task],
         constraints=[stage["constraints"] or [] for stage in of_task],

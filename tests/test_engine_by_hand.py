@@ -258,7 +258,7 @@ def test_hooks_are_called_when_something_arrives_or_is_freed(tmp_path):
                         Terms("fifo", 1, 1.0, math.inf))
     while loop.step(10) != LOOP_DONE:
         pass
-    _, memory, *_ = loop.states
+    _, _, memory, *_ = loop.states
     assert memory.whole.tolist() == [[2, 3]]
 
 

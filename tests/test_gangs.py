@@ -6,15 +6,20 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from invariants import check_world
+from naive import twin_of
 from naive_fair_gangs import Twin
-from small import TWO, fleet_of, staged
+from naive_gangs import GangGreedy, GangLotes, GangTetris, GangTwin
+from small import TWO, cases, fleet_of, staged
 from subak.errors import InputError
 from subak.experiment.run import of_run, refuse_unfit, simulate_into
 from subak.experiment.scenario import APART, Scenario
+from subak.fleet.shapes import find_shapes
 from subak.measures.runs import load_runs
+from subak.placement.lotes.settings import FALLBACKS, ORDERS, LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler
 from subak.queues.orders import FAIR_ORDERS
@@ -22,6 +27,8 @@ from subak.queues.tree import Queue, TreeFile
 from subak.report.notes import notes
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
+from test_engine_against_twin import engine_rows, lost_attempts, twin_rows
+from test_lotes_dispatch import planned_or_none
 
 PLACEMENTS = ("best-fit", "aligned-fit")
 NAMES = [*SCHEDULERS, *(f"{placement}+{order}" for placement, order in itertools.product(PLACEMENTS, FAIR_ORDERS)),
@@ -63,8 +70,8 @@ def test_gangs_start_together_or_the_run_is_refused(tmp_path, name):
 def test_those_that_keep_gangs_are_as_many_as_before():
     kept = [name for name, each in SCHEDULERS.items() if each.keeps_gangs]
     assert {"first-fit", "easy", "conservative", "central", "megha", "recorded"} <= set(kept)
-    assert set(FAIR_ORDERS) <= set(kept)
-    assert not {"sparrow", "hawk", "eagle", "pigeon", "tetris", "greedy", "lotes", "delay-scheduling"} & set(kept)
+    assert {"tetris", "greedy", "lotes", *FAIR_ORDERS} <= set(kept)
+    assert not {"sparrow", "hawk", "eagle", "pigeon", "delay-scheduling", "hmhs"} & set(kept)
 
 
 def test_apart_takes_them_apart_and_says_so(tmp_path):
@@ -87,6 +94,53 @@ def test_apart_is_for_those_that_cannot():
         Scenario(schedulers=["easy", "megha"], gangs=APART)
     with pytest.raises(InputError, match="gangs: must be one of together, apart, not 'both'"):
         Scenario(gangs="both")
+
+
+# -- beside single tasks -----------------------------------------------------------------------------------------------
+
+TWINS = {"greedy": GangGreedy, "tetris": GangTetris,
+         "tetris+normalised": lambda world: GangTetris(world, normalised=True)}
+quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def with_gangs(case, flags):
+    """The case with the stages as gangs that have a flag."""
+    workload, fleet = case
+    gang = pl.Series("gang", flags[: len(workload.stages)], pl.Boolean)
+    return make_workload(workload.jobs, workload.stages.with_columns(gang), workload.tasks, workload.resources), fleet
+
+
+def gang_world(case, seed):
+    return twin_of(*case, seed, GangTwin).with_gangs(case[0].gang_sizes().tolist())
+
+
+FLAGS = st.lists(st.booleans(), min_size=6, max_size=6)
+
+
+@settings(quick, max_examples=300)
+@given(case=cases(task_most=16), flags=FLAGS, scheduler=st.sampled_from([*TWINS]), seed=st.integers(0, 2**63))
+def test_gangs_beside_single_tasks_start_where_and_when_the_plain_twin_starts_them(case, flags, scheduler, seed):
+    case = with_gangs(case, flags)
+    outcome = simulate(*case, find_scheduler(scheduler), seed=seed, interval=1.0, check=check_world)
+    world = gang_world(case, seed)
+    world.run(TWINS[scheduler](world))
+    assert engine_rows(outcome) == twin_rows(world)
+    assert lost_attempts(outcome) == sorted(world.losses)
+
+
+@settings(quick, max_examples=150)
+@given(case=cases(task_most=16), flags=FLAGS, seed=st.integers(0, 2**63), fallback=st.sampled_from(FALLBACKS),
+       choice=st.sampled_from(["roulette", "deficit"]), order=st.sampled_from(ORDERS))
+def test_lotes_with_gangs_is_its_plain_twin(case, flags, seed, fallback, choice, order):
+    case, given_ = with_gangs(case, flags), LotesSettings(classes=2, choice=choice, fallback=fallback, order=order)
+    plan = planned_or_none(case, given_)
+    assume(plan is not None)
+    outcome = simulate(*case, find_scheduler("lotes"), seed=seed, interval=1.0, lotes=given_)
+    world = gang_world(case, seed)
+    kind = plan.class_of(find_shapes(case[0]))[outcome.simulation.tasks.shape].tolist()
+    world.run(GangLotes(world, plan, kind, given_))
+    assert engine_rows(outcome) == twin_rows(world)
+    assert lost_attempts(outcome) == sorted(world.losses)
 
 
 # -- fair orders -------------------------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subak.fleet.feasible import NOWHERE, meets_constraints, shape_fits_any
+from subak.fleet.feasible import NOWHERE, shape_fits_any
 from subak.fleet.state import FleetState
 from subak.marks import inlined, noinline
-from subak.placement.claims import TASK_FINISHED, TASK_WAITING, Claims, claim, take_back
+from subak.placement.claims import Claims, claim
 from subak.placement.hold_back import (
     FOR_LEAF,
     FOR_SHAPE,
@@ -40,6 +40,7 @@ from subak.placement.hold_back import (
     without_held,
 )
 from subak.placement.rigid.start import holds
+from subak.placement.whole_gangs import Gangs, claim_gang, completes, note_ended, selected
 from subak.queues.hierarchy import (
     NOBODY,
     Hierarchy,
@@ -57,16 +58,6 @@ from subak.workload.tasks import Tasks
 
 ENOUGH = 1.0 + 1e-9  # times a guarantee or a limit: what counts as not above it
 CAPPED = 0  # of `size`: how many leaves are capped
-
-
-class FairGangs(NamedTuple):
-    """The gangs of a run; all empty where it has none."""
-
-    of_task: np.ndarray  # int32[task], its gang; a task that starts by itself is one
-    first: np.ndarray  # int64[gang + 1], where its tasks begin in `task`
-    task: np.ndarray  # int32[task], the tasks gang by gang
-    missing: np.ndarray  # int32[gang]: tasks that neither wait nor have ended
-    left: np.ndarray  # int32[gang]: tasks that have not ended
 
 
 class Fair(NamedTuple):
@@ -88,7 +79,7 @@ class Fair(NamedTuple):
     capped: np.ndarray  # int32[leaf], the leaves that are kept from being served, the first `size`
     size: np.ndarray  # int64[1]: CAPPED
     has_limits: bool
-    gangs: FairGangs
+    gangs: Gangs
     held: HeldBack
 
 
@@ -120,15 +111,11 @@ def note_instant(
     has_gangs = fair.gangs.of_task.size > 0
     for task in ended:
         note_end(fair, tasks, task)
-        if has_gangs and claims.status[task] == TASK_FINISHED:
-            fair.gangs.missing[fair.gangs.of_task[task]] -= 1
-            fair.gangs.left[fair.gangs.of_task[task]] -= 1
+    if has_gangs:
+        note_ended(fair.gangs, claims, ended)
     for task in arrived:
-        if has_gangs:
-            fair.gangs.missing[fair.gangs.of_task[task]] -= 1
-            if fair.gangs.missing[fair.gangs.of_task[task]] > 0:
-                continue
-        let_wait(fair, tasks, task)
+        if not has_gangs or completes(fair.gangs, task):
+            let_wait(fair, tasks, task)
     if freed.size > 0:
         open_fitting(fleet, tasks, fair, freed)
         if is_news(fair, fleet):
@@ -251,43 +238,9 @@ def claim_next(
 ) -> bool:
     """Claim what a task, or its gang, needs of the machines in *view*; return whether it starts."""
     if together(fair, task) > 1:
-        return claim_gang(fleet, view, tasks, fair, select_machine, task, claims)
+        return claim_gang(fair.gangs, fleet, view, tasks, select_machine, fair.gangs.of_task[task], claims)
     machine = selected(fleet, view, tasks, select_machine, task)
     return bool(machine != NOWHERE and claim(claims, fleet, tasks, task, machine))
-
-
-@inlined
-def selected(
-    fleet: FleetState, view: FleetState, tasks: Tasks, select_machine: Callable[..., int], task: int
-) -> int:
-    """Return the machine that a placement chooses, NOWHERE where that is held back: a policy may look at amounts alone.
-
-    An answer that breaks a rule is returned, for `claim` to say.
-    """
-    machine, shape = select_machine(view, tasks, task), tasks.shape[task]
-    if machine < 0 or machine >= view.machines:
-        return int(machine)
-    is_held = meets_constraints(fleet, tasks, shape, machine) and not meets_constraints(view, tasks, shape, machine)
-    return NOWHERE if is_held else int(machine)
-
-
-@noinline
-def claim_gang(
-    fleet: FleetState, view: FleetState, tasks: Tasks, fair: Fair, select_machine: Callable[..., int], task: int,
-    claims: Claims,
-) -> bool:
-    """Claim a machine for each waiting task of a gang, or none of them: whether all have one."""
-    gangs, began, gang = fair.gangs, claims.size[0], fair.gangs.of_task[task]
-    if not holds(view, tasks, tasks.shape[task], gangs.left[gang]):
-        return False
-    for place in range(gangs.first[gang], gangs.first[gang + 1]):
-        member = gangs.task[place]
-        if claims.status[member] == TASK_WAITING:
-            machine = selected(fleet, view, tasks, select_machine, member)
-            if machine == NOWHERE or not claim(claims, fleet, tasks, member, machine):
-                take_back(claims, fleet, tasks, began)
-                return False
-    return True
 
 
 @noinline

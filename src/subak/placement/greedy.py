@@ -2,7 +2,8 @@
 
 A machine that has a queue serves it first: an arriving task starts there only behind the tasks that wait, so each
 machine queue is first come, first served. Lane m is the queue of machine m; one lane behind the padded machines
-holds the tasks that only a machine which is not there now could run.
+holds the tasks that only a machine which is not there now could run. A gang waits at no machine: it goes before single
+tasks, and each of its tasks to the first machine that fits, whoever waits there (whole_gangs.py).
 """
 import numpy as np
 

@@ -89,6 +89,7 @@ class Scheduler:
     select_machine: AnyFunction | str | None = None  # this and the next three: a function, or where it is
     on_arrival: AnyFunction | str | None = None
     on_departure: AnyFunction | str | None = None
+    gang_machine: AnyFunction | str | None = None  # where a task of a gang goes under it; None: it has no gangs
     order: str = "fifo"
     lanes: str = "one"  # where tasks wait: "one" lane, a lane per "shape" or per "machine"
     reserves: str = ""  # who has a reservation: nobody, or as in the option "easy" or "conservative"
@@ -119,8 +120,9 @@ class Scheduler:
     @property
     def starts_gangs(self) -> bool:
         """Whether the tasks of a gang start together under it; else each starts by itself."""
-        return self.architecture in ("megha", "central") or (
-            self.select_machine is not None and not self.planned and not self.delays)
+        if self.planned or self.architecture:
+            return self.planned == LOTES or self.architecture in ("megha", "central")
+        return self.select_machine is not None or self.gang_machine is not None
 
     @property
     def keeps_gangs(self) -> bool:
@@ -182,12 +184,14 @@ SCHEDULERS = {
         Scheduler(
             "greedy", "First fit over the configurations, largest first, else the shortest machine queue (LoTES 5.2).",
             on_arrival=f"{PAIRS}.greedy:greedy_arrival", on_departure=f"{PAIRS}.greedy:greedy_departure",
+            gang_machine=FIRST_FIT_AT,
             lanes="machine", machines="configuration", waits_at="worker",
         ),
         Scheduler(
             "tetris",
             "The highest request . free - run time * request over all waiting tasks and machines (LoTES 5.2).",
             on_arrival=f"{PAIRS}.tetris:tetris_arrival", on_departure=f"{PAIRS}.tetris:tetris_departure",
+            gang_machine=f"{PAIRS}.tetris:tetris_machine",
             order="shortest-first", lanes="shape", memory=f"{PAIRS}.tetris:plain_memory",
             weights=f"{PAIRS}.tetris:plain_weights",
             accepts=frozenset({"normalised"}), knows=RUN_TIMES,

@@ -4,7 +4,8 @@ score = alignment_weight * (request . free) - work_weight * run_time * (request 
 one shape differ only in their run time, so they wait in one lane, shortest first, and only its first task competes.
 During a round free amounts only shrink: a lane's score can only fall, so the lane on top, if its score is still what it
 was, is the true maximum. After a round nobody who waits fits anywhere: who waited before the next one fits at most the
-machines that were freed. Ties: the shorter run time, then the lower task, then the lower machine.
+machines that were freed. A gang goes before single tasks, each of its tasks to the machine of the highest alignment
+(whole_gangs.py). Ties: the shorter run time, then the lower task, then the lower machine.
 """
 import numpy as np
 
@@ -96,6 +97,11 @@ def tetris_departure(
         if shape_fits_any(fleet, tasks, lane, freed):
             enter(fleet, tasks, lanes, memory, lane, freed)
     serve(fleet, tasks, lanes, memory, freed, claims)
+
+
+def tetris_machine(fleet: FleetState, tasks: Tasks, task: int) -> int:
+    """Return the fitting machine of the highest alignment, -1 if none fits: where a task of a gang goes."""
+    return int(cheapest(fleet, tasks, tasks.shape[task]))
 
 
 @inlined

@@ -21,7 +21,7 @@ from subak.kernels.kernel import SETTINGS, kernel_of
 from subak.placement.claims import build_claims
 from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.read_only import as_told, read_only, read_only_type
-from subak.placement.schedulers import Scheduler, loaded
+from subak.placement.schedulers import FIRST_FIT_AT, Scheduler, loaded
 from subak.queues.lanes import build_lanes
 from subak.workload.tasks import Tasks
 
@@ -46,6 +46,11 @@ def compiled_select_machine(scheduler: Scheduler) -> AnyFunction:
     if scheduler.built_in:
         return _own(SELECT_MACHINE, scheduler.select_machine)
     return _users_select_machine(loaded(scheduler.select_machine), scheduler.checked)
+
+
+def compiled_gang_machine(scheduler: Scheduler) -> AnyFunction:
+    """Compile what says where a task of a gang goes; of a scheduler that has no gangs any function will do."""
+    return _own(SELECT_MACHINE, scheduler.gang_machine or FIRST_FIT_AT)
 
 
 def compiled_hooks(scheduler: Scheduler) -> list[AnyFunction]:

@@ -14,6 +14,7 @@ it leaves alone, and rather idles.
 - Tasks that no machine devoted to their class could hold, and those of a class that the plan serves nowhere, are of a
   class of no bins, which every configuration serves.
 - A shape that fitted nowhere is looked for only where something was freed since.
+- Each task of a gang goes where it would when it arrives alone, after those before it (whole_gangs.py).
 
 Source: Tran and others, LoTES, section 4.3.
 """
@@ -24,10 +25,12 @@ import numpy as np
 from subak.fleet.feasible import NOWHERE, shape_fits
 from subak.fleet.index import block_may_fit, fitting_word, lowest_bit
 from subak.fleet.state import BLOCK, LOG, NO_BITS, ONE, FleetState
-from subak.marks import inlined
-from subak.placement.claims import Claims, claim
+from subak.marks import inlined, noinline
+from subak.placement.claims import TASK_WAITING, Claims, claim, take_back
 from subak.placement.fits.random_fit import random_below, random_float
 from subak.placement.lotes.scores import Scores, best_machine, change_running, place_of
+from subak.placement.rigid.start import holds
+from subak.placement.whole_gangs import Gangs, WaitingGangs, end_turn, next_gang
 from subak.queues.lanes import (
     ACTIVE_LANES,
     CONTENDERS,
@@ -164,6 +167,37 @@ def start(state: Dispatcher, fleet: FleetState, tasks: Tasks, task: int, machine
         kind = state.class_of_shape[tasks.shape[task]]
         state.counted[task] = kind
         change_running(state.scores, kind, machine, 1)
+
+
+@noinline
+def start_gang(state: Dispatcher, fleet: FleetState, tasks: Tasks, gangs: Gangs, gang: int, claims: Claims) -> bool:
+    """Claim a machine for each waiting task of a gang, as if it arrived, or for none: whether all have one."""
+    began = claims.size[0]
+    if not holds(fleet, tasks, tasks.shape[gangs.task[gangs.first[gang]]], gangs.left[gang]):
+        return False
+    for place in range(gangs.first[gang], gangs.first[gang + 1]):
+        member = gangs.task[place]
+        if claims.status[member] == TASK_WAITING:
+            machine = place_arrival(state, fleet, tasks, member)
+            if machine == NOWHERE:
+                for undone in range(began, claims.size[0]):
+                    kind, machine = state.counted[claims.task[undone]], claims.machine[undone]
+                    change_running(state.scores, kind, machine, -1)
+                take_back(claims, fleet, tasks, began)
+                return False
+            start(state, fleet, tasks, member, machine, claims)
+    return True
+
+
+@inlined
+def serve_gangs(
+    state: Dispatcher, waiting: WaitingGangs, fleet: FleetState, tasks: Tasks, claims: Claims
+) -> None:
+    """Give each waiting gang its turn."""
+    gang = next_gang(waiting)
+    while gang != NOBODY:
+        end_turn(waiting, tasks.rank, start_gang(state, fleet, tasks, waiting.gangs, gang, claims))
+        gang = next_gang(waiting)
 
 
 @inlined

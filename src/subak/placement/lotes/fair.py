@@ -10,9 +10,9 @@ from subak.fleet.feasible import NOWHERE
 from subak.fleet.state import FleetState
 from subak.marks import inlined
 from subak.placement.claims import Claims
-from subak.placement.fair import Fair, next_turn, note_instant
+from subak.placement.fair import Fair, cap, next_turn, note_instant, together
 from subak.placement.fair import start as take_turn
-from subak.placement.lotes.dispatch import Dispatcher, place_arrival, start
+from subak.placement.lotes.dispatch import Dispatcher, place_arrival, start, start_gang
 from subak.queues.hierarchy import NOBODY, close_shape
 from subak.workload.tasks import Tasks
 
@@ -29,6 +29,12 @@ def fair_lotes_instant(  # noqa: PLR0913, PLR0917  (what an instant brought)
         if leaf == NOBODY:
             return
         task = fair.lanes.root[leaf]
+        if together(fair, task) > 1:
+            if start_gang(state, fleet, tasks, fair.gangs, fair.gangs.of_task[task], claims):
+                take_turn(fair, tasks, leaf)
+            else:
+                cap(fair, leaf)
+            continue
         machine = place_arrival(state, fleet, tasks, task)
         if machine == NOWHERE:
             close_shape(fair.tree, tasks.shape[task])

@@ -16,6 +16,7 @@ from subak.kernels.kernel import function_type, kernel_of
 from subak.placement.interface.compiled import (
     HOOK,
     SELECT_MACHINE,
+    compiled_gang_machine,
     compiled_hooks,
     compiled_select_machine,
 )
@@ -24,11 +25,13 @@ from subak.placement.mapreduce.plan import make_plan
 from subak.placement.ordered import build_ordered
 from subak.placement.rigid.reservations import BACKFILL_RULES
 from subak.placement.schedulers import LOTES, Scheduler, loaded
+from subak.placement.whole_gangs import build_waiting, no_gangs
 from subak.queues.lanes import build_lanes
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.central.by_address import as_they_are, by_address
 from subak.simulator.central.delay import build_delay, run_delay
 from subak.simulator.central.fair import build_fair, run_fair
+from subak.simulator.central.gangs import gangs_of
 from subak.simulator.central.loop import run_hooks, run_ordered
 from subak.simulator.central.planned import build_machine_queues, run_planned
 from subak.simulator.central.rigid import build_rigid_run, run_rigid
@@ -54,6 +57,8 @@ class CentralLoop(NamedTuple):
 
 def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms) -> CentralLoop:
     """Return the loop of a central scheduler, ready to run. Raises InputError where a plan cannot be made."""
+    if scheduler.starts_gangs and workload.gang_sizes().any():
+        _refuse_unlike(terms)
     if scheduler.planned == LOTES:
         return _lotes(workload, fleet, scheduler.settled(terms.lotes), terms)
     prepared = _with_lists(prepare(workload, fleet, machine_order(fleet, scheduler.machines), terms), scheduler)
@@ -67,9 +72,17 @@ def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: 
     if scheduler.order in FAIR_ORDERS:
         return _fair(prepared, workload, scheduler, terms)
     if scheduler.select_machine is None:
-        return _hooks(prepared, scheduler)
+        return _hooks(prepared, workload, scheduler)
     rigid = bool(scheduler.reserves) or workload.gang_sizes().any()
     return _rigid(prepared, workload, scheduler, terms) if rigid else _ordered(prepared, scheduler)
+
+
+def _refuse_unlike(terms: Terms) -> None:
+    """Raise InputError where the tasks of a gang would ask for different amounts."""
+    if terms.request_error:
+        raise InputError("request_error: requests may not be wrong in a workload with gangs, whose tasks are alike")
+    if terms.usage_swing:
+        raise InputError("usage_swing: usage may not vary in a workload with gangs, whose tasks are alike")
 
 
 def _with_lists(prepared: Prepared, scheduler: Scheduler) -> Prepared:
@@ -104,19 +117,17 @@ def _ordered(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
 
 
 def _rigid(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
-    if terms.request_error:
-        raise InputError("request_error: requests may not be wrong in a workload with gangs, whose tasks are alike")
-    if terms.usage_swing:
-        raise InputError("usage_swing: usage may not vary in a workload with gangs, whose tasks are alike")
     name = scheduler.reserves or ("backfill" if scheduler.lanes == "shape" else "strict")
     rigid = build_rigid_run(prepared, workload, BACKFILL_RULES.index(name))
     return _compiled(prepared, rigid, _rigid_engine, rigid, compiled_select_machine(scheduler))
 
 
-def _hooks(prepared: Prepared, scheduler: Scheduler) -> CentralLoop:
-    lanes = _lanes(prepared, scheduler)
+def _hooks(prepared: Prepared, workload: Workload, scheduler: Scheduler) -> CentralLoop:
+    lanes, simulation = _lanes(prepared, scheduler), prepared.simulation
+    gangs = gangs_of(simulation, workload) if scheduler.starts_gangs else no_gangs()
     memory = loaded(scheduler.memory)(prepared.instance)
-    return _compiled(prepared, lanes, _hooks_engine, lanes, memory, *compiled_hooks(scheduler), given=as_they_are)
+    return _compiled(prepared, lanes, _hooks_engine, build_waiting(gangs, simulation.tasks), lanes, memory,
+                     *compiled_hooks(scheduler), compiled_gang_machine(scheduler), given=as_they_are)
 
 
 def _fair(prepared: Prepared, workload: Workload, scheduler: Scheduler, terms: Terms) -> CentralLoop:
@@ -157,6 +168,6 @@ def _rigid_engine(state: Any, rigid: Any) -> Callable[..., int]:
 
 
 @functools.cache
-def _hooks_engine(state: Any, lanes: Any, memory: Any) -> Callable[..., int]:
-    hook = function_type(HOOK)
-    return kernel_of(types.int64(state, lanes, memory, hook, hook, types.int64), run_hooks)
+def _hooks_engine(state: Any, waiting: Any, lanes: Any, memory: Any) -> Callable[..., int]:
+    hook, select_machine = function_type(HOOK), function_type(SELECT_MACHINE)
+    return kernel_of(types.int64(state, waiting, lanes, memory, hook, hook, select_machine, types.int64), run_hooks)

@@ -7,7 +7,6 @@ from subak.marks import noinline
 from subak.placement.claims import KEPT, VIOLATED_RULE, claim
 from subak.placement.fair import (
     Fair,
-    FairGangs,
     fair_instant,
     let_wait,
     note_end,
@@ -33,7 +32,7 @@ from subak.queues.fair_orders import hierarchy_of, least_requests, leaves_of
 from subak.queues.hierarchy import NOBODY
 from subak.queues.lanes import build_lanes
 from subak.queues.tree import tree_of_paths
-from subak.simulator.central.gangs import gangs_of_tasks, give_up_too_large, lose_gangs
+from subak.simulator.central.gangs import gangs_of, lose_gangs
 from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit, forget_lost_events, is_alive, lose
 from subak.simulator.engine.heap import SIZE
@@ -72,21 +71,10 @@ def build_fair(
         waiting=np.zeros(nodes, np.int64), running=np.zeros(nodes, np.int64),
         capped=np.empty(leaves.queue.size, np.int32), size=np.zeros(1, np.int64),
         has_limits=bool(np.isfinite(tree.limit).any()),
-        gangs=_gangs(simulation, workload),
+        gangs=gangs_of(simulation, workload),
         held=build_held_back(simulation.fleet, leaves.queue.size, terms.hold_back_after),
     )
     return fair, build_reclaim(nodes, vector.shape[0], reclaims_per_hour)
-
-
-def _gangs(simulation: Simulation, workload: Workload) -> FairGangs:
-    """Return the gangs of a workload; those that all machines together could never hold become unplaceable."""
-    if not workload.gang_sizes().any():
-        return FairGangs(*(np.zeros(0, kind) for kind in (np.int32, np.int64, np.int32, np.int32, np.int32)))
-    of_task = gangs_of_tasks(workload)
-    give_up_too_large(simulation, of_task)
-    size = np.bincount(of_task).astype(np.int32)
-    return FairGangs(of_task.astype(np.int32), np.concatenate([[0], np.cumsum(size)]).astype(np.int64),
-                     np.argsort(of_task, kind="stable").astype(np.int32), size, size.copy())
 
 
 def run_fair(
@@ -97,8 +85,7 @@ def run_fair(
         outcome = advance(sim)
         if outcome != LOOP_STEP:
             return outcome
-        if fair.gangs.of_task.size > 0:
-            lose_gangs(sim, fair.gangs.of_task, fair.gangs.first, fair.gangs.task)
+        lose_gangs(sim, fair.gangs)
         fair_instant(
             sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED_NOW]],
             sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], reclaim.guarantee,

@@ -1,8 +1,11 @@
 """Gangs of a central run: which tasks start together, which are too large, and what a loss means to the others."""
+from typing import Any
+
 import numpy as np
 
 from subak.marks import noinline
 from subak.placement.claims import TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
+from subak.placement.whole_gangs import Gangs, build_gangs, no_gangs
 from subak.simulator.engine.attempts import forget_lost_events, lose
 from subak.simulator.engine.state import ENDED_NOW, Simulation
 from subak.workload.table import Workload
@@ -17,6 +20,15 @@ def gangs_of_tasks(workload: Workload) -> np.ndarray:
     number = np.empty(first.size, np.int64)
     number[np.argsort(first)] = np.arange(first.size)
     return number[found.reshape(-1)]
+
+
+def gangs_of(simulation: Simulation, workload: Workload) -> Gangs:
+    """Return the gangs of a workload; those that all machines together could never hold become unplaceable."""
+    if not workload.gang_sizes().any():
+        return no_gangs()
+    of_task = gangs_of_tasks(workload)
+    give_up_too_large(simulation, of_task)
+    return build_gangs(of_task)
 
 
 def give_up_too_large(simulation: Simulation, gangs: np.ndarray) -> None:
@@ -41,17 +53,19 @@ def most_at_once(simulation: Simulation) -> np.ndarray:
 
 
 @noinline
-def lose_gangs(sim: Simulation, of_task: np.ndarray, first: np.ndarray, member: np.ndarray) -> None:
-    """Lose what still runs of gangs of which an attempt was lost.
+def lose_gangs(sim: Simulation, gangs: Any) -> None:
+    """Lose what still runs of *gangs* of which an attempt was lost.
 
-    *of_task* is int32[task], the gang of each; *member* int32[task], the tasks gang by gang, those of one from
-    *first*, int64[gang + 1], on.
+    They have `of_task`, int32[task], the gang of each, and `task`, int32[task], the tasks gang by gang, those of one
+    from `first`, int64[gang + 1], on; all are empty where there are none.
     """
+    if gangs.of_task.size == 0:
+        return
     for lost in range(sim.counts[ENDED_NOW]):
         if sim.claims.status[sim.step.ended[lost]] == TASK_WAITING:
-            gang = of_task[sim.step.ended[lost]]
-            for place in range(first[gang], first[gang + 1]):
-                task = member[place]
+            gang = gangs.of_task[sim.step.ended[lost]]
+            for place in range(gangs.first[gang], gangs.first[gang + 1]):
+                task = gangs.task[place]
                 if sim.claims.status[task] == TASK_RUNNING:
                     lose(sim, task, sim.progress.machine[task])
     forget_lost_events(sim)

@@ -22,7 +22,9 @@ from subak.placement.claims import (
 )
 from subak.placement.interface.hooks import Memory
 from subak.placement.ordered import Ordered, ordered_arrival, ordered_departure
+from subak.placement.whole_gangs import WaitingGangs, note_gangs, serve_gangs
 from subak.queues.lanes import MISUSES, Lanes
+from subak.simulator.central.gangs import lose_gangs
 from subak.simulator.engine.attempts import (
     changes_use,
     commit,
@@ -85,16 +87,22 @@ def run_ordered(
     return LOOP_PAUSED
 
 
-def run_hooks(
-    sim: Simulation, lanes: Lanes, memory: Memory,
-    on_arrival: Callable[..., None], on_departure: Callable[..., None], budget: int,
+def run_hooks(  # noqa: PLR0913, PLR0917  (a policy, and what it reads)
+    sim: Simulation, waiting: WaitingGangs, lanes: Lanes, memory: Memory,
+    on_arrival: Callable[..., None], on_departure: Callable[..., None], select_machine: Callable[..., int], budget: int,
 ) -> int:
-    """Run *budget* steps of a policy that chooses task and machine together; return why it stopped."""
+    """Run *budget* steps of a policy that chooses task and machine together; return why it stopped.
+
+    *select_machine* says where a task of a gang goes.
+    """
     for _ in range(budget):
         outcome = advance(sim)
         if outcome != LOOP_STEP:
             return outcome
-        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
+        lose_gangs(sim, waiting.gangs)
+        came = let_gangs_wait(sim, waiting)
+        serve_gangs(waiting, sim.fleet, sim.tasks, select_machine, sim.claims)
+        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[:came]
         if freed.size > 0:
             on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.claims)
         if arrived.size > 0:
@@ -103,6 +111,14 @@ def run_hooks(
         if sim.claims.violation[VIOLATED_RULE] != KEPT or lanes.size[MISUSES] > 0:
             return LOOP_BROKEN
     return LOOP_PAUSED
+
+
+@inlined
+def let_gangs_wait(sim: Simulation, waiting: WaitingGangs) -> int:
+    """Let the gangs wait that are complete; return how many single tasks arrived, which come first in `arrived`."""
+    ended, arrived = sim.step.ended[: sim.counts[ENDED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
+    freed = sim.step.freed[: sim.counts[FREED_NOW]]
+    return note_gangs(waiting, sim.fleet, sim.tasks, ended, arrived, freed, sim.claims)
 
 
 @inlined

@@ -15,17 +15,19 @@ from subak.kernels.kernel import kernel_of
 from subak.placement.claims import KEPT, TASK_RUNNING, VIOLATED_RULE
 from subak.placement.fair import Fair
 from subak.placement.lotes.configurations import NO_CONFIGURATION, Configurations
-from subak.placement.lotes.dispatch import NEVER_TRIED, Dispatcher, lotes_instant
+from subak.placement.lotes.dispatch import NEVER_TRIED, Dispatcher, lotes_instant, serve_gangs
 from subak.placement.lotes.fair import fair_lotes_instant
 from subak.placement.lotes.plan import Plan, Planner
 from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
 from subak.placement.lotes.settings import LotesSettings
+from subak.placement.whole_gangs import Gangs, WaitingGangs, build_waiting, no_gangs
 from subak.queues.lanes import Lanes, build_lanes
 from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tournament import build_tournament, note_first
 from subak.simulator.central.by_address import by_address
 from subak.simulator.central.fair import build_fair
-from subak.simulator.central.loop import advance
+from subak.simulator.central.gangs import gangs_of, lose_gangs
+from subak.simulator.central.loop import advance, let_gangs_wait
 from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.bins import classes_with_homes, target_bins
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
@@ -128,8 +130,8 @@ def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lan
 
 
 @functools.cache
-def _engine(state: Any, dispatcher: Any, lanes: Any) -> Callable[..., int]:
-    return kernel_of(types.int64(state, dispatcher, lanes, types.float64, types.int64), run_lotes)
+def _engine(state: Any, dispatcher: Any, waiting: Any, lanes: Any) -> Callable[..., int]:
+    return kernel_of(types.int64(state, dispatcher, waiting, lanes, types.float64, types.int64), run_lotes)
 
 
 @functools.cache
@@ -145,12 +147,13 @@ class PlannedRun:
     """
 
     def __init__(self, prepared: Prepared, planner: Planner, plan: Plan | None, places: Places,
-                 fair: Fair | None) -> None:
+                 fair: Fair | None, gangs: Gangs) -> None:
         """Build the dispatcher for the first plan; with a *fair* order that says who is served next."""
         self.prepared, self.simulation, self.planner = prepared, prepared.simulation, planner
         self.places, self.settings = places, planner.settings
         self.shapes = prepared.shapes
         self.lanes = build_lanes(self.shapes.constraint_set.size, self.simulation.tasks.arrival.size)
+        self.waiting = build_waiting(gangs, self.simulation.tasks)
         self.plans = [] if plan is None else [plan]
         self.missed: list[str] = []  # why a plan could not be made again, each time
         self.state = self._dispatcher(plan)
@@ -168,10 +171,10 @@ class PlannedRun:
         return self.engine(self.state, self.next_plan, budget)
 
     def _compiled(self, fair: Fair | None) -> Callable[[Dispatcher, float, int], int]:
-        simulation, lanes = self.simulation, self.lanes
+        simulation, waiting, lanes = self.simulation, self.waiting, self.lanes
         if fair is None:
-            run = by_address(_engine, simulation, self.state, lanes)
-            return lambda state, pause_at, budget: run(simulation, state, lanes, pause_at, budget)
+            run = by_address(_engine, simulation, self.state, waiting, lanes)
+            return lambda state, pause_at, budget: run(simulation, state, waiting, lanes, pause_at, budget)
         run, nothing = by_address(_fair_engine, simulation, self.state, fair), np.zeros(0)
         return lambda state, pause_at, budget: run(simulation, state, fair, nothing, pause_at, budget)
 
@@ -209,17 +212,22 @@ class PlannedRun:
         return there
 
 
-def run_lotes(sim: Simulation, state: Dispatcher, lanes: Lanes, pause_at: float, budget: int) -> int:
+def run_lotes(
+    sim: Simulation, state: Dispatcher, waiting: WaitingGangs, lanes: Lanes, pause_at: float, budget: int
+) -> int:
     """Run *budget* steps, or until the first instant at or after *pause_at*; return why it stopped."""
     for _ in range(budget):
         outcome = advance(sim)
         if outcome != LOOP_STEP:
             return outcome
+        lose_gangs(sim, waiting.gangs)
         for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
             change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
+        came = let_gangs_wait(sim, waiting)
+        serve_gangs(state, waiting, sim.fleet, sim.tasks, sim.claims)
         lotes_instant(
-            state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.claims,
+            state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[:came],
+            sim.claims,
         )
         commit(sim)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:
@@ -240,6 +248,7 @@ def run_lotes_fair(
         outcome = advance(sim)
         if outcome != LOOP_STEP:
             return outcome
+        lose_gangs(sim, fair.gangs)
         for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
             change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
         fair_lotes_instant(
@@ -266,4 +275,5 @@ def build_planned_run(inputs: tuple[Workload, Fleet], settings: LotesSettings, t
     prepared, fair = prepare(*inputs, places.row, terms, planner.shapes), None
     if terms.ranking in FAIR_ORDERS:
         fair, _ = build_fair(prepared, inputs[0], terms.ranking, terms, 0.0)
-    return PlannedRun(prepared, planner, plan, places, fair)
+    gangs = gangs_of(prepared.simulation, inputs[0]) if fair is None else no_gangs()
+    return PlannedRun(prepared, planner, plan, places, fair, gangs)

@@ -76,7 +76,7 @@ def note_ends(sim: Simulation, rigid: Rigid) -> None:
     has_changed = sim.counts[NEXT_CHANGE] > rigid.notes[CHANGES_SEEN]
     if has_changed:
         rigid.notes[CHANGES_SEEN] = sim.counts[NEXT_CHANGE]
-        lose_gangs(sim, rigid.gangs.of_task, rigid.gangs.first, rigid.gangs.task)
+        lose_gangs(sim, rigid.gangs)
     for task in sim.step.ended[: sim.counts[ENDED_NOW]]:  # of lost gangs too
         if sim.claims.status[task] == TASK_FINISHED:
             note_end(rigid, task)
