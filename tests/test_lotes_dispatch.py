@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from invariants import Watch, check
 from naive import twin_of
 from naive_lotes import LotesTwin
-from small import CPU, TWO, cases, fleet_of, plain, staged
+from small import CPU, THREE, TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK
@@ -50,6 +50,24 @@ def test_tasks_start_where_and_when_the_plain_twin_starts_them(case, seed, choic
     world.run(LotesTwin(world, plan, kind, given))
     assert engine_rows(outcome) == twin_rows(world)
     assert lost_attempts(outcome) == sorted(world.losses)
+
+
+def test_who_waited_before_has_no_turn_because_one_of_its_shape_comes_again():
+    """The third was lost at 1 s and fits no machine of its class; at 2 s the first is lost, and goes astray alone."""
+    full, two = (0.0, 4 * THREE[1].unit, 0.0), (0.0, 4 * THREE[1].unit, THREE[2].unit)
+    none, twice = (0.0,) * 3, (0.0, 8 * THREE[1].unit, 0.0)
+    made = staged([{"job": 0, "request": full}], [(0, 0.0, 1.0), (0, 0.0, 0.0), (0, 0.0, 1.0)], THREE)
+    fleet = fleet_of(*[none] * 63, two, none, full, none, two, resources=THREE, changes=[
+        (0.0, 63, True, *full), (0.0, 64, False, *none), (1.0, 63, False, *none), (1.0, 67, False, *none),
+        (2.0, 64, True, *twice), (2.0, 65, False, *none)])
+    given_ = LotesSettings(classes=2, choice="deficit", order="smallest")
+    plan = make_plan(made, fleet, given_)
+    outcome = simulate(made, fleet, find_scheduler("lotes"), lotes=given_)
+    world = twin_of(made, fleet)
+    kind = plan.class_of(find_shapes(made))[outcome.simulation.tasks.shape].tolist()
+    world.run(LotesTwin(world, plan, kind, given_))
+    assert engine_rows(outcome) == twin_rows(world)
+    assert world.attempts[2] == 1 < world.attempts[0]
 
 
 # -- after every step --------------------------------------------------------------------------------------------------

@@ -247,7 +247,10 @@ def lotes_instant(
 def serve_in_turns(
     state: Dispatcher, fleet: FleetState, tasks: Tasks, lanes: Lanes, arrived: np.ndarray, claims: Claims
 ) -> None:
-    """Let the arrived tasks wait, and place those that nobody of their shape waited before, by the turns of shapes."""
+    """Let the arrived tasks wait, and place those that nobody of their shape waited before, by the turns of shapes.
+
+    *arrived* goes by the tasks' numbers.
+    """
     for task in arrived:
         push(lanes, tasks.rank, tasks.shape[task], task)
     for task in arrived:
@@ -260,8 +263,15 @@ def serve_in_turns(
         if machine != NOWHERE:
             pop(lanes, tasks.rank, lane)
             start(state, fleet, tasks, task, machine, claims)
-        if machine == NOWHERE or lanes.root[lane] == NOBODY:
+        if machine == NOWHERE or not is_among(arrived, lanes.root[lane]):  # nobody is left, or somebody waited before
             note_first(state.waiting, lanes, tasks, lane)
             drop_top(lanes, tasks.rank)
         else:
             settle_top(lanes, tasks.rank)
+
+
+@inlined
+def is_among(arrived: np.ndarray, task: int) -> bool:
+    """Whether a task is one of int32[:], in their order."""
+    place = np.searchsorted(arrived, task)
+    return bool(place < arrived.size and arrived[place] == task)
