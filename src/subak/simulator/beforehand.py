@@ -59,8 +59,8 @@ def refuse_gangs(workload: Workload, scheduler: Scheduler, apart: bool, reclaims
     if gangs and not scheduler.keeps_gangs and not apart:
         raise InputError(f"gangs: {scheduler.name} starts the tasks of a gang one by one, and "
                          f"{workload.provenance.name} has {gangs:,} gangs; first-fit, easy, conservative, fair "
-                         "orders, central and megha start them together; apart (--gangs apart) takes gangs apart, and "
-                         "says so")
+                         "orders, tetris, greedy, lotes, central and megha start them together; apart (--gangs apart) "
+                         "takes gangs apart, and says so")
 
 
 def _refuse_federation(
