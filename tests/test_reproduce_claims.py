@@ -2,8 +2,10 @@
 import io
 import math
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from subak.cli.reproduce.reproduction import Request, _show
 from subak.report.console import PIPED_WIDTH, Console
@@ -21,8 +23,10 @@ from subak.reproduce.claims import (
     Why,
     judge,
     judge_all,
+    over_seeds,
     rule,
     score,
+    typical,
 )
 from subak.reproduce.hmhs import experiments as hmhs
 from subak.reproduce.hmhs.published import CLAIMS as HMHS
@@ -155,3 +159,46 @@ def test_it_reads_at_80_columns_and_when_piped(claims, width):
     for row in found.rows:
         assert " ".join(row.claim.split()) in words
     assert all(len(line.strip()) > 1 for line in lines if line.strip())
+
+
+# -- several seeds -----------------------------------------------------------------------------------------------------
+
+
+def figure_of(**numbers):
+    return Figure("9", "t", pl.DataFrame(), numbers)
+
+
+def test_the_typical_seed_is_by_students_t_of_logs():
+    values = [2.0, 3.0, 5.0, 4.0]
+    found = typical(values)
+    low, high = stats.t.interval(0.95, 3, loc=np.log(values).mean(), scale=stats.sem(np.log(values)))
+    assert found == pytest.approx((stats.gmean(values), math.exp(low), math.exp(high)))
+    zeros = typical([0.0, 3.0, 5.0, 4.0])
+    assert zeros == pytest.approx((3.0, *stats.t.interval(0.95, 3, loc=3.0, scale=stats.sem([0.0, 3.0, 5.0, 4.0]))))
+
+
+def test_of_one_seed_there_is_no_interval():
+    assert typical([2.0]) == typical([2.0, 2.0]) == (2.0, 2.0, 2.0)
+    assert all(math.isnan(each) for each in typical([2.0, math.nan]))
+
+
+def test_of_several_numbers_the_least_is_judged_with_its_own_interval():
+    """Of two ratios the second is the lower one in the typical seed, though not in each."""
+    ratios = [(1.6, 1.1), (1.2, 1.3), (1.5, 1.2)]
+    found = over_seeds([figure_of(**{"falls: a": first, "falls: b": second}) for first, second in ratios])
+    assert found.numbers["falls"] == found.numbers["falls: b"] == typical([1.1, 1.3, 1.2])
+
+
+def test_a_direction_is_undecided_where_its_interval_reaches_over_1():
+    claim = Claim("9", "x", "grows", least=1.0)
+    verdicts = {name: judge(claim, {"9": over_seeds([figure_of(x=each) for each in values])}).verdict
+                for name, values in (("up", [1.1, 1.2, 1.15]), ("both", [0.9, 1.3, 1.0]), ("down", [0.9, 0.8, 0.85]),
+                                     ("equal", [1.0, 1.0, 1.0]))}
+    assert verdicts == {"up": HOLDS, "both": UNDECIDED, "down": DIFFERS, "equal": UNDECIDED}
+
+
+def test_a_caveat_is_said_of_a_number_that_holds_where_its_evidence_does():
+    caveat = Why("it is saturated", "the next line", (Evidence("9", "longer", least=2.0),))
+    claim = Claim("9", "x", "high", least=10.0, note="n", caveat=caveat)
+    assert judge(claim, {"9": figure_of(x=20.0, longer=3.0)}).reason == "n; it is saturated (the next line)"
+    assert judge(claim, {"9": figure_of(x=20.0, longer=1.0)}).reason == "n"

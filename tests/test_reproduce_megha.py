@@ -132,7 +132,7 @@ from subak.reproduce.megha import experiments as megha
 from subak.reproduce.megha.figures import draw
 from subak.reproduce.megha.study import Scale
 scale = Scale(60, (30, 60), (30, 60), 60, ((2, 2), (2, 4), (4, 2)), (30, 60), (8.0, 12.0), 40, 40, 61,
-              20, 100, 60, 60)
+              20, 100, 60, 60, seeds=2)
 megha.HEARTBEATS_S, megha.LOADS = (1.0, 10.0), (0.5, 0.9)
 megha.PAPER, megha.CHANGES = (  # most messages of small runs are heartbeats
     msgspec.structs.replace(each, heartbeat=1e4) for each in (megha.PAPER, megha.CHANGES))

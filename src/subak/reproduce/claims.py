@@ -1,5 +1,5 @@
 """A paper's figures measured here: tables and named numbers, and claims that are bounds on those numbers."""
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +16,9 @@ HOLDS, DIFFERS, UNDECIDED = "holds", "differs", "undecided"
 UNEXPLAINED = "not explained"
 ABOVE_0 = frozenset({"s", "times", "slots", "bins", "classes", "of 10"})  # units of which there is no 0
 NOTHING_MEASURED = "nothing was measured"
+NO_DIFFERENCE = "no difference was measured"
+DIRECTIONS = ((1.0, None), (None, 1.0))  # bounds of a ratio that is said to rise, or to fall
+OF_SEVERAL = ": "  # in the name of a number of which there are several
 
 
 class Interval(NamedTuple):
@@ -57,6 +60,7 @@ class Claim(NamedTuple):
     unit: str = "times"  # s, times, share, slots
     why: Why | None = None  # the measured number may be out of the bounds; None: that is not explained
     note: str = ""  # how it is measured, or how words became bounds
+    caveat: Why | None = None  # what limits the number, whatever the verdict; said where its evidence holds
 
 
 class Figure(NamedTuple):
@@ -117,6 +121,10 @@ def judge(claim: Claim, figures: Mapping[str, Figure]) -> Row:
     note = claim.note
     if verdict == HOLDS and value <= 0.0 and claim.unit in ABOVE_0:
         verdict, note = UNDECIDED, NOTHING_MEASURED
+    if verdict == HOLDS and low == high == 1.0 and (claim.least, claim.most) in DIRECTIONS:
+        verdict, note = UNDECIDED, NO_DIFFERENCE
+    if claim.caveat is not None and all(_shows(each, figures) for each in claim.caveat.evidence):
+        note = "; ".join(filter(None, (note, f"{claim.caveat.text} ({claim.caveat.shown})")))
     return Row(claim.figure, claim.says, rule(claim), _measured(value, low, high, claim.unit), verdict,
                reason(verdict, claim.why, note, figures))
 
@@ -139,12 +147,43 @@ def _said(why: Why | None, figures: Mapping[str, Figure]) -> str:
 
 
 def _shows(of: Evidence, figures: Mapping[str, Figure]) -> bool:
+    if of.figure not in figures:
+        return False
     _, low, high = _interval(figures[of.figure].numbers.get(of.number, float("nan")))
     return verdict_of(of.least, of.most, low, high) == HOLDS
 
 
 def _interval(number: float | Interval) -> Interval:
     return number if isinstance(number, Interval) else Interval(number, number, number)
+
+
+def over_seeds(figures: Sequence[Figure]) -> Figure:
+    """Return one figure of what it is with each seed: the table of the first, numbers with intervals over the seeds.
+
+    Of numbers "name: which of them" the least is the number "name".
+    """
+    numbers = {name: typical([float(each.numbers[name]) for each in figures])  # type: ignore[arg-type]
+               for name in figures[0].numbers}
+    for name in {name.partition(OF_SEVERAL)[0] for name in numbers if OF_SEVERAL in name}:
+        numbers[name] = min(number for each, number in numbers.items() if each.startswith(name + OF_SEVERAL))
+    return figures[0]._replace(numbers=numbers)
+
+
+def typical(values: Sequence[float]) -> Interval:
+    """Return the number of a typical seed from those of several, with its 95 % interval: Student's t of their logs.
+
+    Where one is not above 0: of the values themselves. Of one seed, or where one is unknown, there is no interval.
+    """
+    of = np.asarray(values, np.float64)
+    if of.size == 1 or np.isnan(of).any() or np.ptp(of) == 0.0:
+        return Interval(float(of.mean()), *(float(of.mean()),) * 2)
+    from scipy.stats import t as student  # noqa: PLC0415  (takes a while to load)
+
+    above = bool((of > 0.0).all())
+    of = np.log(of) if above else of
+    half = float(student.ppf(0.975, of.size - 1) * of.std(ddof=1) / np.sqrt(of.size))
+    ends = (of.mean(), of.mean() - half, of.mean() + half)
+    return Interval(*(float(np.exp(end) if above else end) for end in ends))
 
 
 def verdict_of(least: float | None, most: float | None, low: float, high: float) -> str | None:

@@ -31,11 +31,12 @@ class Scale(NamedTuple):
     large_workers: int = 50_000
     large: int = 1_000_000
     prototype_seconds: float = 120.0  # over which tasks are submitted to the live federation
+    seeds: int = 10  # that each figure of the paper is measured with
 
 
 QUICK = Scale(1_000, (1_000, 2_000), (200, 1_000, 5_000), 3_000,
               ((5, 5), (5, 10), (10, 5), (10, 10), (20, 10)), (40, 100, 300), (60.0, 200.0), 910, 1_600, 1_018,
-              200, 8_000, 1_000, 10_000, 20.0)
+              200, 8_000, 1_000, 10_000, 20.0, 3)
 
 
 class Study:
@@ -47,6 +48,12 @@ class Study:
         self.google = made.shipped_google() if google is None else google
         self.google_fleet, self.alibaba = google_fleet, alibaba
         self.kept: dict[str, Any] = {}
+
+    def again(self, seed: int) -> "Study":
+        """Return the same study with another seed."""
+        def notify(label: str, part: float) -> None:
+            self.notify(f"{label}, seed {seed}", part)
+        return Study(self.scale, seed, notify, self.google, self.google_fleet, self.alibaba)
 
     def once(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what *make* makes, made once."""
