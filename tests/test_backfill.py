@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from invariants import check_amounts, check_attempts, check_counts, check_frontiers, check_summaries
 from naive import twin_of
 from naive_backfill import Rigid
+from one_pool import Job, OnePool
 from published import answers
 from small import CPU, TWO, amounts, cases, fleet_of, fleets, staged, workloads
 from subak.errors import InputError
@@ -224,6 +225,25 @@ def test_a_gang_on_nodes_starts_as_a_task_on_one_machine(drawn, scheduler):
     stages = [{"job": row, "request": (job[1],)} for row, job in enumerate(jobs)]
     whole = staged(stages, [(row, job[0], job[2], job[3]) for row, job in enumerate(jobs)])
     assert starts(rigid(*jobs), fleet_of(*[(1,)] * 8), scheduler) == starts(whole, fleet_of((8,)), scheduler)
+
+
+ESTIMATED = st.lists(st.tuples(st.sampled_from([0, 0, 1, 2, 3, 5, 8, 8.5]), st.integers(1, 9),
+                               st.sampled_from([0, 0.25, 1, 2, 3, 5, 7.5]), st.sampled_from([0, 0, 1, 2, 4, 10])),
+                     min_size=1, max_size=25)
+
+
+@settings(quick, max_examples=400)
+@given(drawn=ESTIMATED, rule=st.sampled_from(["easy", "conservative"]))
+def test_the_twin_for_logs_is_the_plain_twin(drawn, rule):
+    """With estimates of 0, too short, exact and too long; one job in nine is too wide."""
+    jobs = [Job(*each) for each in sorted(drawn)]
+    made = rigid(*jobs)
+    world = twin_of(made, fleet_of(*[(1,)] * 8))
+    gangs = gangs_of_tasks(made).tolist()
+    world.run(Rigid(world, gangs, rule))
+    start = dict(zip(gangs, world.start, strict=True))
+    found = [None if math.isnan(at) else at for at in OnePool(jobs, 8, rule).run()]
+    assert found == [start[job] for job in range(len(jobs))]
 
 
 # -- promises ----------------------------------------------------------------------------------------------------------
