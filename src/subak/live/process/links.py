@@ -2,7 +2,8 @@
 
 A global master and a standby dial local masters, a worker both masters of its cluster. Whoever was dialled sends a
 challenge; each side proves that it knows the join token without saying it, and is told what the other is. A connection
-that breaks is dialled again, after a while that doubles up to `PAUSE_MAX_S`.
+that breaks is dialled again, after a while that doubles up to `PAUSE_MAX_S`. One whose other end has gone without a
+word, with its host's power or behind a cut, is ended `SILENT_S` later, though nobody has anything to say on it.
 """
 import asyncio
 import functools
@@ -26,6 +27,7 @@ NONCE_BYTES = 16
 HELLO_S = 5.0  # that a stranger has to say who it is
 PAUSE_S, PAUSE_MAX_S = 0.05, 1.0
 QUIET_S = 10.0  # that nobody need listen before it is said: processes do not start all at once
+SILENT_S, PROBE_S = 5, 1  # after which a connection on which nothing is acknowledged is ended; between two questions
 LINK_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
 
 
@@ -101,6 +103,10 @@ class Wire(asyncio.Protocol):
         wire = transport.get_extra_info("socket")
         if wire is not None and wire.family in (socket.AF_INET, socket.AF_INET6):
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in ((socket.TCP_KEEPIDLE, PROBE_S), (socket.TCP_KEEPINTVL, PROBE_S),
+                                  (socket.TCP_USER_TIMEOUT, 1000 * SILENT_S)):
+                wire.setsockopt(socket.IPPROTO_TCP, option, value)
         if self.on_made is not None:
             self.on_made(self)
 
