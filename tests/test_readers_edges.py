@@ -42,7 +42,7 @@ def test_stages_with_as_many_rows_as_stated_have_no_fewer():
         "stages with fewer rows of instances than stated": 1, "stages with more rows of instances than stated": 1}
 
 
-def test_a_packed_stream_gives_out_more_than_it_is_asked_for_at_once():
+def test_a_packed_stream_never_gives_out_more_than_was_asked_for():
     """All of the file has been read when most of the text is still to come."""
     text = b"subak" * 200_000
     reader, parts = XzReader(io.BytesIO(lzma.compress(text))), []
