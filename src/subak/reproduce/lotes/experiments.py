@@ -75,6 +75,30 @@ def _rates(allocation: Allocation, mine: Allocation, rate: float, every: float) 
             f"that cannot hold one job of it; with jobs in bins {rate:,.1f}, {every:,.1f} with bins of all classes",)
 
 
+def class_jobs(_scale: Scale) -> list[Job]:
+    """Return the run whose plan has the trace's classes."""
+    return [job("trace", "lotes")]
+
+
+def classes_of_trace(study: Study) -> Figure:
+    """Return the classes that LoTES finds in the trace, beside those of Table 2, by what they ask for in all."""
+    [plan] = study.run(job("trace", "lotes")).plans
+    asked = plan.classes.request / plan.configurations.capacity.max(axis=1)[:, None]
+    mine, theirs = np.argsort(asked.sum(axis=0)), np.argsort(printed.REQUESTS.sum(axis=0))
+    pairs = {"of the tasks (share)": (plan.classes.share, printed.SHARES),
+             "cores (share)": (asked[0], printed.REQUESTS[0] / 100.0),
+             "memory (share)": (asked[1], printed.REQUESTS[1] / 100.0),
+             "run time (s)": (plan.classes.run_time, printed.HOURS * HOUR_S)}
+    rows = [{"class": place + 1, "whose": whose,
+             **{what: float(both[side][order[place]]) for what, both in pairs.items()}}
+            for side, (whose, order) in enumerate((("the trace", mine), ("Table 2", theirs)))
+            for place in range(order.size)]
+    off = {what: one[mine] / other[theirs] if mine.size == theirs.size else np.full(1, np.nan)
+           for what, (one, other) in pairs.items()}
+    return Figure("classes", "The trace's classes beside Table 2's, by what they ask for", pl.DataFrame(rows),
+                  {what: float(np.maximum(each, 1.0 / each).max()) for what, each in off.items()})
+
+
 # Figures 6 to 8
 
 
@@ -163,11 +187,11 @@ class Experiment(NamedTuple):
 
 
 FIGURES = {
-    "tables": Experiment(lambda _scale: [], tables),
+    "tables": Experiment(lambda _scale: [], tables), "classes": Experiment(class_jobs, classes_of_trace),
     **{key: Experiment(paper_jobs, make) for key, make in (("6", figure_6), ("7", figure_7), ("8", figure_8))},
     **{key: Experiment(*both) for key, both in {**past.FIGURES, **open_ends.FIGURES}.items()},
 }
-DEFAULT = ("tables", "6", "7", "8", "why", "loads")  # those of the paper, and what explains them
+DEFAULT = ("tables", "classes", "6", "7", "8", "why", "loads")  # those of the paper, and what explains them
 
 
 def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:

@@ -58,6 +58,15 @@ def _bins(table: pl.DataFrame) -> Any:
         color=colour("classes", "classes"))
 
 
+def _classes(table: pl.DataFrame) -> Any:
+    return base(table).mark_point(filled=True, size=90).encode(
+        x=alt.X(f"{escaped('cores (share)')}:Q", title="cores, of those of the largest machine, logarithmic", scale=LOG,
+                axis=alt.Axis(format=".3~%")),
+        y=alt.Y(f"{escaped('of the tasks (share)')}:Q", title="of the tasks, logarithmic", scale=LOG,
+                axis=alt.Axis(format=".3~%")),
+        color=colour("whose", sort=None))
+
+
 def _bars(table: pl.DataFrame) -> Any:
     places = table["place"].unique(maintain_order=True) if "place" in table.columns else [None]
     parts = [table if place is None else table.filter(pl.col("place") == place) for place in places]
@@ -82,7 +91,8 @@ def _placements(table: pl.DataFrame) -> Any:
 
 
 DRAWN: dict[str, Callable[[pl.DataFrame], Any]] = {
-    "tables": _bins, "6": _waits, "7": _distribution, "8": _queue, "why": _bars, "loads": _grows("load (share)"),
+    "tables": _bins, "classes": _classes, "6": _waits, "7": _distribution, "8": _queue, "why": _bars,
+    "loads": _grows("load (share)"),
     "options": _bars, "errors": _grows("error (share)"), "federation": _placements, "mix": _bars,
     "usage": _grows("swing (share)"), "locality": _grows("run time far from the data (times)", ".1f"),
     "fairness": _bars,
