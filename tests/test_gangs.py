@@ -28,7 +28,7 @@ from subak.report.notes import notes
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload
 from test_engine_against_twin import engine_rows, lost_attempts, twin_rows
-from test_lotes_dispatch import planned_or_none
+from test_lotes_dispatch import dispatcher_holds, planned_or_none
 
 PLACEMENTS = ("best-fit", "aligned-fit")
 NAMES = [*SCHEDULERS, *(f"{placement}+{order}" for placement, order in itertools.product(PLACEMENTS, FAIR_ORDERS)),
@@ -98,6 +98,7 @@ def test_apart_is_for_those_that_cannot():
 
 # -- beside single tasks -----------------------------------------------------------------------------------------------
 
+ONE_BY_ONE = ("tetris", "greedy", "lotes", "lotes+drf")  # they place tasks one by one
 TWINS = {"greedy": GangGreedy, "tetris": GangTetris,
          "tetris+normalised": lambda world: GangTetris(world, normalised=True)}
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -135,7 +136,8 @@ def test_lotes_with_gangs_is_its_plain_twin(case, flags, seed, fallback, choice,
     case, given_ = with_gangs(case, flags), LotesSettings(classes=2, choice=choice, fallback=fallback, order=order)
     plan = planned_or_none(case, given_)
     assume(plan is not None)
-    outcome = simulate(*case, find_scheduler("lotes"), seed=seed, interval=1.0, lotes=given_)
+    outcome = simulate(*case, find_scheduler("lotes"), seed=seed, interval=1.0, lotes=given_,
+                       check=lambda simulation, run: dispatcher_holds(simulation, run, check_world))
     world = gang_world(case, seed)
     kind = plan.class_of(find_shapes(case[0]))[outcome.simulation.tasks.shape].tolist()
     world.run(GangLotes(world, plan, kind, given_))
@@ -184,7 +186,7 @@ def test_a_gang_counts_as_all_of_its_tasks_in_limits_and_shares():
     assert {name for name, _ in found} == {"b", "c"} and set(found.values()) == {0.0, 1.0}
 
 
-@pytest.mark.parametrize("order", FAIR_ORDERS)
+@pytest.mark.parametrize("order", [*FAIR_ORDERS, *ONE_BY_ONE])
 def test_what_is_lost_of_a_gang_takes_the_others_with_it(order):
     """The second machine leaves at 3 s and is back at 4 s: the gang begins anew as a whole; the single task runs on."""
     jobs = [("g", 0.0, (1, 1), [10.0] * 2, True), ("s", 0.5, (1, 1), [4.0], False)]
@@ -194,11 +196,19 @@ def test_what_is_lost_of_a_gang_takes_the_others_with_it(order):
     assert outcome.simulation.progress.start.tolist() == [4.0, 4.0, 0.5]
 
 
-def test_what_has_ended_of_a_gang_does_not_begin_again():
+@pytest.mark.parametrize("order", ["drf", *ONE_BY_ONE])
+def test_what_has_ended_of_a_gang_does_not_begin_again(order):
     """One of two ends at 3 s; at 5 s the machine of the other leaves for good, and it goes on alone on the first."""
     fleet = fleet_of((1, 1), (1, 1), resources=TWO, changes=[(5.0, 1, False, 1, 1)])
-    outcome = simulate(in_gangs([("g", 0.0, (1, 1), [3.0, 10.0], True)]), fleet, find_scheduler("drf"))
+    outcome = simulate(in_gangs([("g", 0.0, (1, 1), [3.0, 10.0], True)]), fleet, find_scheduler(order))
     assert outcome.simulation.progress.start.tolist() == [0.0, 5.0]
+
+
+@pytest.mark.parametrize("order", ["drf", *ONE_BY_ONE])
+def test_a_gang_that_finds_no_room_lets_single_tasks_of_its_shape_go_on(order):
+    jobs = [("s", 0.0, (1, 1), [9.0], False), ("g", 1.0, (1, 1), [5.0] * 3, True), ("t", 1.0, (1, 1), [2.0], False)]
+    found = started(in_gangs(jobs), fleet_of(*[(1, 1)] * 3, resources=TWO), order)
+    assert found == {("s", 0): 0.0, ("t", 0): 1.0, ("g", 0): 9.0, ("g", 1): 9.0, ("g", 2): 9.0}
 
 
 def test_a_policy_that_places_some_of_a_gang_has_placed_none(tmp_path):

@@ -73,9 +73,9 @@ def test_who_waited_before_has_no_turn_because_one_of_its_shape_comes_again():
 # -- after every step --------------------------------------------------------------------------------------------------
 
 
-def dispatcher_holds(simulation, run):
-    """Every rule of a run, and what the dispatcher believes is so."""
-    check(simulation, run.lanes)
+def dispatcher_holds(simulation, run, world=check):
+    """Every rule of a run, those of its *world* among them, and what the dispatcher believes is so."""
+    world(simulation, run.lanes)
     check_scores(simulation, run.state)
     check_tournament(run.state.waiting, run.lanes, simulation.tasks)
 
