@@ -37,6 +37,7 @@ from subak.reproduce.mch.published import CLAIMS as MCH
 from subak.reproduce.megha import experiments as megha
 from subak.reproduce.megha.prototype.published import CLAIMS as PROTOTYPE
 from subak.reproduce.megha.published import CLAIMS as MEGHA
+from subak.reproduce.megha.study import QUICK
 
 CLAIM = Claim("3", "a", "says", least=1.0, most=3.0, why=Why("it is so", "figure 4"), note="how")
 
@@ -187,6 +188,14 @@ def test_of_several_numbers_the_least_is_judged_with_its_own_interval():
     ratios = [(1.6, 1.1), (1.2, 1.3), (1.5, 1.2)]
     found = over_seeds([figure_of(**{"falls: a": first, "falls: b": second}) for first, second in ratios])
     assert found.numbers["falls"] == found.numbers["falls: b"] == typical([1.1, 1.3, 1.2])
+
+
+def test_what_goes_past_the_paper_keeps_its_own_intervals(monkeypatch):
+    """It is measured once: a live federation says how sure each number is by itself."""
+    figure = Figure("large", "t", pl.DataFrame(), {"x": Interval(1.0, 0.5, 2.0)})
+    monkeypatch.setitem(megha.FIGURES, "large", lambda _: figure)
+    found = megha.reproduce(megha.Study(QUICK, 1, lambda *_: None), ["large"])
+    assert found.figures == (figure,)
 
 
 def test_a_direction_is_undecided_where_its_interval_reaches_over_1():

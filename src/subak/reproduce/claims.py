@@ -162,8 +162,7 @@ def over_seeds(figures: Sequence[Figure]) -> Figure:
 
     Of numbers "name: which of them" the least is the number "name".
     """
-    numbers = {name: typical([float(each.numbers[name]) for each in figures])  # type: ignore[arg-type]
-               for name in figures[0].numbers}
+    numbers = {name: typical([_interval(each.numbers[name]).value for each in figures]) for name in figures[0].numbers}
     for name in {name.partition(OF_SEVERAL)[0] for name in numbers if OF_SEVERAL in name}:
         numbers[name] = min(number for each, number in numbers.items() if each.startswith(name + OF_SEVERAL))
     return figures[0]._replace(numbers=numbers)

@@ -400,7 +400,7 @@ def chosen_figures(only: str | None, past_the_paper: bool) -> list[str]:
 def reproduce(study: Study, keys: Iterable[str]) -> Reproduction:
     """Run the experiments behind the figures named; those of the paper with several seeds."""
     studies = [study, *(study.again(study.seed + more) for more in range(1, study.scale.seeds))]
-    figures = tuple(over_seeds([FIGURES[key](each) for each in (studies if key in DEFAULT else studies[:1])])
+    figures = tuple(over_seeds([FIGURES[key](each) for each in studies]) if key in DEFAULT else FIGURES[key](study)
                     for key in keys)
     return Reproduction(figures, judge_all((*CLAIMS, *OF_PROTOTYPE), figures),
                         (*_notes(study), *(note for figure in figures for note in figure.notes)))
