@@ -150,7 +150,7 @@ def hold_for(fleet: FleetState, held: HeldBack, leaf: int, shape: int, count: in
 
     After *times* in vain twice as many for each.
     """
-    number = choose(held.room, count << min(times, TIMES_MAX), count, 0)
+    number = choose(held.room, count << min(times, TIMES_MAX), count)
     for place in range(number):
         close_to_others(held.open, held.room.chosen[place])
     held.size[HELD_MACHINES] = number
@@ -172,12 +172,12 @@ def close_to_others(bits: np.ndarray, machine: int) -> None:
 
 
 @noinline
-def choose(room: Room, wanted: int, most: int, number: int) -> int:
-    """Choose machines for *wanted* tasks, *most* of a machine at most, behind *number* others; return how many then.
+def choose(room: Room, wanted: int, most: int) -> int:
+    """Choose machines for *wanted* tasks, *most* of a machine at most; return how many.
 
     Those come first that have room for most tasks now, of equals the lower machine.
     """
-    level = most
+    number, level = 0, most
     while wanted > 0 and level >= 0:
         lower = -1
         for machine in range(room.idle.size):

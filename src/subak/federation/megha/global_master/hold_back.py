@@ -33,7 +33,6 @@ FOR_LANE, IN_VAIN, DIFFERING, WATCHING, WHICH_LOOK = range(5)  # of `size`
 LOOK_AT = 0  # of `clock`
 HELD_MAX = 288  # times `hold_back_after`, as it is by default a day
 FOREVER = float("inf")
-EARLY = 1e-6  # seconds by which a timer may be early, of what rounding leaves
 
 
 class Holding(NamedTuple):

@@ -126,7 +126,7 @@ def machines_for(master: GlobalMaster, tasks: OpenTasks, task: int, times: int) 
         note_room(as_held_for(master.fleet, holding, holding.everything), tasks, holding.room, shape, count)
     if holding.room.idle.sum() < count:
         return 0
-    return choose(holding.room, count << times, count, 0)
+    return choose(holding.room, count << times, count)
 
 
 @inlined
