@@ -102,9 +102,50 @@ def test_json_is_read_as_json():
     for text in (json.dumps(fields), json.dumps(fields, ensure_ascii=False), json.dumps(fields, indent="\t"),
                  json.dumps(fields, separators=(",", ":")), json.dumps(fields, indent=1).replace("\n", "\r\n"),
                  json.dumps(fields).replace("a/b", "a\\/b")):
-        job = read_job(text)
+        job = read_with_lines(text).spec
         assert job.metadata.annotations == fields["metadata"]["annotations"]
         assert (job.stages[0].command, job.stages[0].resources) == (("a/b", "\\", "é"), {"cpu": 1})
+        assert read_job(text) == job
+
+
+def read_in_two_ways(text: str) -> None:
+    """Check that JSON without lines is the job that it is with lines, or the same words."""
+    found: list[JobSpec | str] = []
+    for read in (read_job, lambda text, file: read_with_lines(text, file).spec):
+        try:
+            found.append(read(text, "f"))
+        except InputError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(EXAMPLES), st.lists(st.tuples(st.sampled_from(FIELDS), VALUES), max_size=2), st.booleans())
+def test_json_is_read_without_lines_as_with_lines(text, changes, in_ascii):
+    said = yaml.safe_load(text) | dict(changes)
+    read_in_two_ways(json.dumps(said, ensure_ascii=in_ascii))
+
+
+@pytest.mark.parametrize("fields", [
+    '"command": ["run"], "command": ["go"]', '"command": ["run"], "env": {"A": "1", "A": "2"}',
+    '"command": [5.10, -0, 1E400, 007]', '"command": [5.10, -0, 1E400, true, 1.0]', '"command": [null]',
+    '"command": ["run"], "tasks": 1.0', '"command": ["run"], "tasks": "2"', '"command": ["run"], "priority": -0',
+    '"command": [NaN, Infinity, -Infinity]', r'"command": ["\ud800"]', r'"command": ["\ud83d\ude00"]',
+    r'"command": ["run"], "env": {"\udc00": "1"}', '"command": ["\ud800"]', '"command": ' + "[" * 30 + "]" * 30,
+    '"command": ' + "[" * 100_000 + "]" * 100_000, '"command": [' + "1," * 200_000 + "1]",
+    '"command": ["run"' + " " * 2**20 + "]",
+    '"command": ["run"], "gang": "true"', '"command": ["run"], "time_limit": null', '"command": ["run"], "umask": 22',
+    '"command": ["run"], "cmd": 1', '"command": ["run"], "<<": {}', '"command": ["run"]}, {"a": 1',
+    '"stages": [' + ",".join([f'{{"name": "a{at}", "command": [{"1," * 4000}1]}}' for at in range(51)]) + "]",
+])
+def test_json_by_hand_without_lines_is_as_with_lines(fields):
+    read_in_two_ways(f'{{"metadata": {{"name": "x"}}, {fields}}}')
+
+
+def test_json_may_have_any_key_that_a_rule_allows():
+    name = "V" * 1024  # with its quotation marks more than a key of YAML may have
+    assert read_job(json.dumps({"metadata": {"name": "x"}, "command": ["run"], "env": {name: "1"}})).stages[0].env == {
+        name: "1"}
 
 
 def test_aliases_stand_for_what_they_name():

@@ -2,7 +2,7 @@
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec import UNSET, Struct, inspect
 
@@ -24,14 +24,65 @@ ELSEWHERE = {  # what fields are called in Kubernetes, Nomad, Slurm and Compose,
 
 def fill(form: type[T], node: Node, mistakes: Mistakes) -> T | None:
     """Return the form with what the nodes say; None if it cannot be, what is wrong with a part of it is left out."""
-    filled = _Filler(mistakes).value(_type_of(form), node, ())
+    filled = _Filler(mistakes).value(_plan_of(form), node, ())
     return None if filled is UNSET else filled
 
 
+# -- what is asked for: the types of a form, read once, since that takes longer than all else of a job file -----------
+
+
+class _Fields(NamedTuple):
+    """A map of fields, which a form holds."""
+
+    form: type[Struct]
+    name_of: dict[str, str]  # in the form, by that in the file
+    plan_of: dict[str, "_Plan"]
+    required: list[str]  # in the file
+
+
+class _List(NamedTuple):
+    """A list, and how many entries it may have."""
+
+    part: "_Plan"
+    least: int
+    most: int
+
+
+class _Map(NamedTuple):
+    """A map from text; *of* gives the leaf of a key's value where keys differ."""
+
+    key: Leaf
+    part: "_Plan"
+    of: Callable[[str], Leaf] | None
+    least: int
+    most: int
+
+
+_Plan = Leaf | _Fields | _List | _Map
+
+
 @cache
-def _type_of(form: type[Struct]) -> inspect.Type:
-    """Return the fields of a form, with their rules: finding them takes longer than all else of a job file."""
-    return inspect.type_info(form)
+def _plan_of(form: type[Struct]) -> _Plan:
+    return _plan(inspect.type_info(form))
+
+
+def _plan(kind: inspect.Type) -> _Plan:
+    extra: dict[str, Any] = {}
+    while isinstance(kind, inspect.Metadata):
+        extra, kind = (kind.extra or {}) | extra, kind.type
+    if LEAF in extra:
+        return cast(Leaf, extra[LEAF])
+    if isinstance(kind, inspect.StructType):
+        return _Fields(kind.cls, {part.encode_name: part.name for part in kind.fields},
+                       {part.encode_name: _plan(part.type) for part in kind.fields},
+                       [part.encode_name for part in kind.fields if part.required])
+    assert isinstance(kind, inspect.DictType | inspect.ListType) and kind.max_length is not None
+    if isinstance(kind, inspect.ListType):
+        return _List(_plan(kind.item_type), kind.min_length or 0, kind.max_length)
+    return _Map(extra[KEY], _plan(kind.value_type), extra.get(LEAF_OF), kind.min_length or 0, kind.max_length)
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
 
 
 class _Filler:
@@ -40,20 +91,14 @@ class _Filler:
     def __init__(self, mistakes: Mistakes) -> None:
         self.mistakes = mistakes
 
-    def value(self, kind: inspect.Type, node: Node, field: Field) -> Any:
+    def value(self, plan: _Plan, node: Node, field: Field) -> Any:
         """Return what a node says where a value of this kind is asked for."""
         self.mistakes.lines.setdefault(field, node.line)
-        extra: dict[str, Any] = {}
-        while isinstance(kind, inspect.Metadata):
-            extra, kind = (kind.extra or {}) | extra, kind.type
-        if LEAF in extra:
-            return self._leaf(extra[LEAF], node, field)
-        if isinstance(kind, inspect.StructType):
-            return self._struct(kind, node, field)
-        if isinstance(kind, inspect.DictType):
-            return self._map(kind, extra, node, field)
-        assert isinstance(kind, inspect.ListType)
-        return self._list(kind, node, field)
+        if isinstance(plan, Leaf):
+            return self._leaf(plan, node, field)
+        if isinstance(plan, _Fields):
+            return self._fields(plan, node, field)
+        return self._list(plan, node, field) if isinstance(plan, _List) else self._map(plan, node, field)
 
     def _wrong(self, field: Field, rule: str) -> Any:
         self.mistakes.add(field, rule)
@@ -67,48 +112,43 @@ class _Filler:
                 pass
         return self._wrong(field, f"must be {leaf.rule}, not {node}")
 
-    def _struct(self, kind: inspect.StructType, node: Node, field: Field) -> Any:
+    def _fields(self, plan: _Fields, node: Node, field: Field) -> Any:
         if not isinstance(node, Mapping):
             return self._wrong(field, f"must be a map of fields, not {node}")
-        known = {part.encode_name: part for part in kind.fields}
-        for name in (name for name in node.parts if name not in known):
-            self.mistakes.add((*field, name), _unknown(name, list(known)), node.key_lines[name])
-        said = {known[name].name: self.value(known[name].type, part, (*field, name))
-                for name, part in node.parts.items() if name in known}
-        for name, part in known.items():
-            if part.required and name not in node.parts:
-                self.mistakes.add((*field, name), "must be given")
-        return kind.cls(**{part.name: UNSET for part in kind.fields if part.required} | said)
+        said: dict[str, Any] = {}
+        for name, part in node.parts.items():
+            if name in plan.name_of:
+                said[plan.name_of[name]] = self.value(plan.plan_of[name], part, (*field, name))
+            else:
+                self.mistakes.add((*field, name), _unknown(name, list(plan.name_of)), node.key_lines[name])
+        for name in plan.required:
+            if name not in node.parts:
+                said[plan.name_of[name]] = self._wrong((*field, name), "must be given")
+        return plan.form(**said)
 
-    def _list(self, kind: inspect.ListType, node: Node, field: Field) -> Any:
+    def _list(self, plan: _List, node: Node, field: Field) -> Any:
         if not isinstance(node, Sequence):
             return self._wrong(field, f"must be a list, not {node}")
-        self._check_count(kind, len(node.parts), field)
-        return [self.value(kind.item_type, part, (*field, place)) for place, part in enumerate(node.parts)]
+        self._check_count(plan, len(node.parts), field)
+        return [self.value(plan.part, part, (*field, place)) for place, part in enumerate(node.parts)]
 
-    def _map(self, kind: inspect.DictType, extra: dict[str, Any], node: Node, field: Field) -> Any:
+    def _map(self, plan: _Map, node: Node, field: Field) -> Any:
         if not isinstance(node, Mapping):
             return self._wrong(field, f"must be a map, not {node}")
-        self._check_count(kind, len(node.parts), field)
-        leaf_of: Callable[[str], Leaf] | None = extra.get(LEAF_OF)
+        self._check_count(plan, len(node.parts), field)
         said = {}
         for name, part in node.parts.items():
             key = Scalar(node.key_lines[name], name)
             try:
-                extra[KEY].read(key)
+                plan.key.read(key)
             except ValueError:
-                self.mistakes.add((*field, name), f"the key must be {extra[KEY].rule}, not {key}", key.line)
-            of_value = kind.value_type
-            if leaf_of is not None:
-                of_value = inspect.Metadata(of_value, extra={LEAF: leaf_of(name)})
-            said[name] = self.value(of_value, part, (*field, name))
+                self.mistakes.add((*field, name), f"the key must be {plan.key.rule}, not {key}", key.line)
+            said[name] = self.value(plan.part if plan.of is None else plan.of(name), part, (*field, name))
         return said
 
-    def _check_count(self, kind: inspect.ListType | inspect.DictType, count: int, field: Field) -> None:
-        least, most = kind.min_length or 0, kind.max_length
-        assert most is not None
-        if not least <= count <= most:
-            self.mistakes.add(field, f"must have {least} to {most:,} entries, not {count:,}")
+    def _check_count(self, plan: _List | _Map, count: int, field: Field) -> None:
+        if not plan.least <= count <= plan.most:
+            self.mistakes.add(field, f"must have {plan.least} to {plan.most:,} entries, not {count:,}")
 
 
 def _unknown(name: str, known: list[str]) -> str:

@@ -5,6 +5,7 @@ the words are the rules' in `leaves.py`.
 """
 import re
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY
@@ -26,7 +27,10 @@ UNIT_SECONDS = {  # in the order of a duration
 }
 DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit})?" for unit in UNIT_SECONDS)
 
+often = lru_cache(1024)  # the same few amounts are asked for again and again
 
+
+@often
 def parse_cpu(text: str) -> int:
     """Return thousandths of a core, rounded up, for 2, 0.5 or 500m."""
     _match(CPU_FORM, text)
@@ -39,6 +43,7 @@ def print_cpu(amount: int) -> str:
     return str(amount // CPU_UNITS) if amount % CPU_UNITS == 0 else f"{amount}m"
 
 
+@often
 def parse_memory(text: str) -> int:
     """Return MiB, rounded up, for 4Gi, 512M or a number of bytes; what is less than 1 MiB, but not 0, is a mistake."""
     number, suffix = _match(MEMORY_FORM, text).groups()
@@ -72,6 +77,7 @@ def print_amount(resource: str, amount: int) -> str | int:
     return {CPU: print_cpu, MEMORY: print_memory}.get(resource, int)(amount)
 
 
+@often
 def parse_duration(text: str) -> float:
     """Return seconds, to the nearest millionth, for 90, 0.5, 10s, 5m or 1h30m.
 

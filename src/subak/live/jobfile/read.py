@@ -1,4 +1,5 @@
 """From the text of a job file to a job."""
+import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ from subak.live.jobfile.form import JobForm
 from subak.live.jobfile.mistakes import Mistakes, named
 from subak.live.jobfile.normal import normalised
 from subak.live.jobfile.spec import JobSpec
-from subak.live.jobfile.tree import TEXT_BYTES_MAX, Node, read_tree
+from subak.live.jobfile.tree import TEXT_BYTES_MAX, Node, read_tree, tree_of_json
 from subak.output.plain import plain
 
 
@@ -24,6 +25,10 @@ def read_job(text: str, file: str = "job") -> JobSpec:
 
     Raises InputError with a line of words for each mistake, 20 at most: file, line, field, rule and value.
     """
+    tree = tree_of_json(text)
+    if tree is not None:
+        with contextlib.suppress(InputError):  # said below, with lines
+            return _filled(tree, Mistakes(None))
     return _filled(read_tree(text, plain(file)), Mistakes(file))
 
 

@@ -6,10 +6,10 @@ accepted: tags, keys that are not text, a key twice, several documents. Aliases 
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from msgspec import Struct, field
 
 from subak.errors import InputError
 from subak.output.plain import shortened
@@ -27,8 +27,7 @@ SHOWN_LETTERS = 60  # characters of a value in an error
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser, which is fast where it is machine code
 
 
-@dataclass(frozen=True)
-class Scalar:
+class Scalar(Struct, frozen=True):
     """A value that has no parts, as text; *is_plain* where it was written without quotes."""
 
     line: int
@@ -57,8 +56,7 @@ class Scalar:
         return shortened(self.text if self.is_number or self.is_boolean else repr(self.text), SHOWN_LETTERS)
 
 
-@dataclass(frozen=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """A list; *nodes* counts it and all below it."""
 
     line: int
@@ -69,8 +67,7 @@ class Sequence:
         return "a list"
 
 
-@dataclass(frozen=True)
-class Mapping:
+class Mapping(Struct, frozen=True):
     """A map from text to nodes; *key_lines* says where each key is."""
 
     line: int
@@ -85,13 +82,68 @@ class Mapping:
 Node = Scalar | Sequence | Mapping
 
 
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+# -- JSON without lines ------------------------------------------------------------------------------------------------
+
+
+def tree_of_json(text: str) -> Node | None:
+    """Return the tree of a JSON text with 0 for all lines, in a third of the time; None where `read_tree` must judge.
+
+    What it returns may be nested too deep: no field of a job is.
+    """
+    if _size(text) > TEXT_BYTES_MAX:
+        return None
+    try:
+        tree = _node(JSON.decode(text))
+    except (ValueError, RecursionError):
+        return None
+    return tree if tree.nodes <= ITEMS_MAX else None
+
+
+def _node(value: Any) -> Any:
+    """Return the node of a value whose maps and numbers are nodes already. Raises ValueError for half a character."""
+    if isinstance(value, str):
+        if not value.isascii() and HALF.search(value):
+            raise ValueError
+        return Scalar(0, value)
+    if isinstance(value, list):
+        parts = [_node(part) for part in value]
+        return Sequence(0, parts, sum(part.nodes for part in parts) + 1)
+    if value is None or isinstance(value, bool):
+        return _as_written(json.dumps(value))
+    return value  # a map's or a number's
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> Mapping:
+    """Return the node of a map. Raises ValueError for a key that occurs twice."""
+    parts = {_node(key).text: _node(value) for key, value in pairs}
+    if len(parts) < len(pairs):
+        raise ValueError
+    return Mapping(0, parts, dict.fromkeys(parts, 0), sum(part.nodes + 1 for part in parts.values()) + 1)
+
+
+def _as_written(text: str) -> Scalar:
+    """Return the node of a number, or of what some write for none."""
+    return Scalar(0, text, True)
+
+
+JSON = json.JSONDecoder(object_pairs_hook=_mapping, parse_int=_as_written, parse_float=_as_written,
+                        parse_constant=_as_written)
+
+
+# -- all texts, with lines ---------------------------------------------------------------------------------------------
+
+
 class _MistakeError(Exception):
     """What the text breaks: line and words."""
 
 
 def read_tree(text: str, file: str) -> Node:
     """Return the tree of a text. Raises InputError with *file*, line and rule."""
-    if not (size := len(text.encode("utf-8", "surrogatepass"))) <= TEXT_BYTES_MAX:
+    if (size := _size(text)) > TEXT_BYTES_MAX:
         raise InputError(f"{file}: a job file must be at most {TEXT_BYTES_MAX:,} bytes, not {size:,}")
     try:
         return _Builder(iter(LOADER(_as_yaml(text)).get_event, None)).document()
