@@ -56,7 +56,7 @@ def cases():
     busy = Federation(shares={"a": 0.5, "b": 0.5}, preemption="strict", retry=1.0, heartbeat=1.0)
     yield Case("megha, busy", "megha", jobs(gangs=True), changing_fleet(), busy,
                FailurePlan(task=[Rule(cancel=0.1, cancel_after=60.0)]))
-    for name in ("sparrow", "hawk", "eagle", "pigeon"):
+    for name in ("sparrow", "hawk", "eagle", "dodoor", "pigeon"):
         yield Case(name, name, jobs(gangs=False), changing_fleet(), Federation(cutoff=LONG_S / 2))
 
 

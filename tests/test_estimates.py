@@ -219,7 +219,8 @@ def test_users_estimates_are_refused_where_there_are_none(tmp_path, run):
     ("lotes", "factor=1.5", {}, "class means, within a factor of 1.5"), ("megha", "exact", {}, "nothing"),
     ("megha", "exact", {"placement": "bins"}, "class means"), ("sparrow", "exact", {}, "nothing"),
     ("hawk", "exact", {}, "nothing"), ("hawk", "exact", {"cutoff": 9.0}, "job means"),
-    ("eagle", "exact", {}, "job means"), ("pigeon", "exact", {}, "nothing"),
+    ("eagle", "exact", {}, "job means"), ("dodoor", "exact", {}, "job means"),
+    ("dodoor", "exact", {"duration_weight": 0.0}, "nothing"), ("pigeon", "exact", {}, "nothing"),
     ("pigeon", "factor=2", {"cutoff": 9.0}, "long jobs, within a factor of 2"),
 ])
 def test_what_a_scheduler_knew_is_said(name, estimates, settings_, known):

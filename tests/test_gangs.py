@@ -71,7 +71,7 @@ def test_those_that_keep_gangs_are_as_many_as_before():
     kept = [name for name, each in SCHEDULERS.items() if each.keeps_gangs]
     assert {"first-fit", "easy", "conservative", "central", "megha", "recorded"} <= set(kept)
     assert {"tetris", "greedy", "lotes", *FAIR_ORDERS} <= set(kept)
-    assert not {"sparrow", "hawk", "eagle", "pigeon", "delay-scheduling", "hmhs"} & set(kept)
+    assert not {"sparrow", "hawk", "eagle", "dodoor", "pigeon", "delay-scheduling", "hmhs"} & set(kept)
 
 
 def test_apart_takes_them_apart_and_says_so(tmp_path):

@@ -26,7 +26,7 @@ def test_what_megha_handles_has_a_row_of_what_it_does():
 
 
 @pytest.mark.parametrize(("architecture", "seeds"), [
-    ("megha", 10), ("sparrow", 2), ("hawk", 2), ("eagle", 2), ("pigeon", 2)])
+    ("megha", 10), ("sparrow", 2), ("hawk", 2), ("eagle", 2), ("dodoor", 2), ("pigeon", 2)])
 def test_a_message_says_what_its_kind_says(architecture, seeds):
     said = set().union(*(sent(architecture, seed) for seed in range(seeds)))
     assert not {(kind, field) for kind, field in said if field not in FIELDS[KINDS.index(kind)]}

@@ -41,7 +41,7 @@ def still(tmp_path_factory):
                      Request(None, False, None, 1, False), folder, TimeLeft(["hmhs 1", "hmhs 2"]))
     cells = [[row[0], row[1], *row[2:]] for row in board.rows]
     boards = folder / "boards.html"
-    boards.write_bytes(page("Five papers, reproduced", "0 of 3 claims hold.", NOTES, [
+    boards.write_bytes(page("Six papers, reproduced", "0 of 3 claims hold.", NOTES, [
         Section(board.title, table(board.title, TITLES, cells))]))
     return {"paper": folder / "index.html", "boards": boards}
 

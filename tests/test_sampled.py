@@ -1,4 +1,4 @@
-"""Sparrow, Hawk, Eagle and Pigeon: closed forms, and rules on random cases."""
+"""Sparrow, Hawk, Eagle, Dodoor and Pigeon: closed forms, and rules on random cases."""
 import json
 import math
 import os
@@ -19,10 +19,10 @@ from subak.federation.messages import FETCH, PROBE, REJECTED, STEAL
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.simulator.federated.pigeon import PIGEON
-from subak.simulator.federated.sampling import EAGLE, HAWK, SPARROW
+from subak.simulator.federated.sampling import DODOOR, EAGLE, HAWK, SPARROW
 from subak.simulator.federated.simulate import simulate_federated
 
-ALL = {"sparrow": SPARROW, "hawk": HAWK, "eagle": EAGLE, "pigeon": PIGEON}
+ALL = {"sparrow": SPARROW, "hawk": HAWK, "eagle": EAGLE, "dodoor": DODOOR, "pigeon": PIGEON}
 DELAY = 0.0005
 
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -33,6 +33,8 @@ federations = st.builds(
     probes_min=st.sampled_from([1, 5]), sampling=st.sampled_from(["batch", "task"]),
     cutoff=st.sampled_from([0.0, 2.0, math.inf]), short_share=st.sampled_from([0.0, 0.3, 1.0]),
     steal_attempts=st.sampled_from([0, 3]), starvation_limit=st.sampled_from([0, 5]),
+    push_ratio=st.sampled_from([0.0, 0.5, 3.0]), report_tasks=st.sampled_from([1, 2, 8]),
+    duration_weight=st.sampled_from([0.0, 0.5, 1.0]),
     fair_weight=st.sampled_from([1, 3]), delay_law=st.sampled_from(["constant", "exponential"]),
 )
 
@@ -55,7 +57,8 @@ def handled(federated, kind):
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "messages"), [("sparrow", 4), ("hawk", 4), ("eagle", 4), ("pigeon", 3)])
+@pytest.mark.parametrize(("name", "messages"), [
+    ("sparrow", 4), ("hawk", 4), ("eagle", 4), ("dodoor", 2), ("pigeon", 3)])
 def test_a_task_starts_after_so_many_messages_on_an_idle_fleet(name, messages):
     simulation, federated, _ = run(name, plain((1, 3, 1)), fleet_of((1,), (1,)))
     assert simulation.progress.start[0] == pytest.approx(1 + messages * DELAY)
@@ -76,6 +79,16 @@ def test_a_reservation_waits_for_its_turn_and_its_wait_is_the_workers():
     parts = network.communication[1] + network.at_worker[1] + network.processing[1]
     assert parts == pytest.approx(waits(simulation)[1])
     assert network.communication[1] == pytest.approx(4 * DELAY)
+
+
+@pytest.mark.parametrize("name", ["hawk", "eagle", "dodoor"])
+def test_a_task_that_was_sent_waits_at_its_worker(name):
+    federation = Federation(cutoff=1.0, service_scale=1000.0)
+    simulation, federated, _ = run(name, plain((0, 5, 1), (1, 2, 1)), fleet_of((1,)), federation)
+    network = federated.network
+    assert network.communication[1] == pytest.approx(2 * DELAY)
+    assert network.processing[1] == pytest.approx(1e-3)  # SUBMIT's
+    assert network.at_worker[1] == pytest.approx(waits(simulation)[1] - 2 * DELAY - 1e-3)
 
 
 def test_service_times_are_part_of_the_allocation_time():
@@ -332,6 +345,10 @@ def check_rest(roles):
         assert (sparrow.workers.long_running == 0).all()
         assert sparrow.schedulers.stranded_count[0] == 0
         assert rows_in_use(sparrow.queues) == 0
+        if hasattr(roles, "loads"):
+            assert (roles.loads.tasks_held == 0).all()
+            assert (roles.loads.held == 0).all()
+            assert (roles.loads.told == 0).all()
         if hasattr(eagle_or_hawk, "central"):
             assert (eagle_or_hawk.central.long_tasks == 0).all()
             assert (eagle_or_hawk.central.work == 0).all()

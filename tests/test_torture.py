@@ -72,7 +72,8 @@ SEEDS = (22, 34, 37, 54, 56, 62, 63, 75, 82, 128, 157, 259, 405, 423, 536, 550, 
          *range(1, 13), 1011, 1029, 1042, 1045, 1051, 1053, 1075, 1092, 1133, 1134, 1205, 1213, 1231, 1232, 1316, 1374,
          1447, 1453, 1583, 1645, 1680, 1753, 2161, 2349, 3283, 4687, 5188, 32673, 43723, 51984, 62740, 70309)
 OF_THE_OTHERS = {"PROBE", "FETCH", "ASSIGN", "NOTHING_LEFT", "BOUNCED", "REJECTED", "ENQUEUE", "LONG_BEGUN",
-                 "LONG_OVER", "STEAL", "STOLEN", "DEAL"}  # messages of Sparrow, Hawk, Eagle and Pigeon
+                 "LONG_OVER", "STEAL", "STOLEN", "DEAL", "ADD_LOAD", "SET_LOAD",
+                 "LOADS"}  # messages of Sparrow, Hawk, Eagle, Dodoor and Pigeon
 AT_ONCE = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=math.inf)
 quick = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

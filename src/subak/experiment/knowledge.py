@@ -33,4 +33,6 @@ def _of_federation(scheduler: Scheduler, settings: Federation) -> str:
         return CLASS_MEANS
     if scheduler.architecture in BY_CUTOFF and math.isinf(settings.cutoff):
         return NOTHING
+    if scheduler.architecture == "dodoor" and settings.duration_weight == 0:
+        return NOTHING
     return scheduler.knows

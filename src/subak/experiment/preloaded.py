@@ -10,6 +10,7 @@ with without_collection():
     import subak.experiment.study.document
     import subak.federation.megha.roles
     import subak.federation.pigeon
+    import subak.federation.sampling.dodoor
     import subak.federation.sampling.eagle
     import subak.placement.fair
     import subak.placement.linear_program

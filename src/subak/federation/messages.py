@@ -127,9 +127,10 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
     ("EXITED", WORKER, False, "task machine attempt handle reason code"),  # the executor: the attempt has ended
     ("READY", EXECUTOR, False, "task"),  # effect: the task waits from now on (its stage need not wait for others)
     ("GIVEN_UP", EXECUTOR, False, "task reason"),  # effect: the task has ended without having finished
-    ("BEGIN", EXECUTOR, False, "task machine attempt handle limit"),  # effect: run the attempt
+    ("BEGIN", EXECUTOR, False,  # effect: run the attempt of a task that waited `delay` in the queue of its machine
+     "task machine attempt handle limit delay"),
     ("HALT", EXECUTOR, False, "task machine reason"),  # effect: end the attempt now
-    # Sparrow, Hawk, Eagle, Pigeon; SUBMIT carries count tasks of a batch
+    # Sparrow, Hawk, Eagle, Dodoor, Pigeon; SUBMIT carries count tasks of a batch
     ("PROBE", WORKER, True,  # reserve a place in the queue for a task of the batch
      "machine batch count delay travelled"),
     ("FETCH", GLOBAL_MASTER, True,  # the reservation's turn has come: which task?
@@ -140,12 +141,15 @@ _KINDS = (  # name, who handles it, whether it crosses the network, its fields b
      "task machine batch count reason"),
     ("REJECTED", GLOBAL_MASTER, True,  # the worker holds a long task: probe elsewhere
      "machine batch count seen travelled"),
-    ("ENQUEUE", WORKER, True, "task machine batch travelled"),  # a long task joins the queue
+    ("ENQUEUE", WORKER, True, "task machine batch travelled"),  # a task joins the queue (in Hawk and Eagle a long one)
     ("LONG_BEGUN", GLOBAL_MASTER, True, "task machine batch"),  # it has begun
     ("LONG_OVER", GLOBAL_MASTER, True, "task machine batch"),  # it has ended
     ("STEAL", WORKER, True, "machine"),  # an idle worker asks for reservations
     ("STOLEN", WORKER, True, "machine count start"),  # count reservations, a chain that begins at `start`
     ("DEAL", LOCAL_MASTER, True, "task batch travelled"),  # a distributor hands a group a task
+    ("ADD_LOAD", LOCAL_MASTER, True, "task count"),  # a scheduler's last decisions, a chain that begins with a task
+    ("SET_LOAD", LOCAL_MASTER, True, "machine"),  # what a worker has to do
+    ("LOADS", GLOBAL_MASTER, True, "seen count"),  # what count workers have to do, as the data store knows
     # what whoever drives the roles hands to one of them, BOOT and RESTART to one of any kind; no role sends it
     ("BOOT", EXECUTOR, False, ""),  # begin, for the first time
     ("RESTART", EXECUTOR, False, ""),  # begin anew, with nothing but what is on disk
@@ -162,7 +166,7 @@ FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each k
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, HOLD_BACK, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE,
  WATCH, CHANGE, START, KILL, FORGET, REPORT, LEASE, TICK, EXITED, READY, GIVEN_UP, BEGIN, HALT,
  PROBE, FETCH, ASSIGN, NOTHING_LEFT, BOUNCED, REJECTED, ENQUEUE, LONG_BEGUN, LONG_OVER, STEAL, STOLEN,
- DEAL, BOOT, RESTART, POWER_OFF, RECONFIGURE) = range(len(KINDS))
+ DEAL, ADD_LOAD, SET_LOAD, LOADS, BOOT, RESTART, POWER_OFF, RECONFIGURE) = range(len(KINDS))
 
 REASONS = (
     "",

@@ -18,6 +18,7 @@ BOUNDS = {
     "global_masters": (1, MASTERS_MAX), "local_masters": (0, MASTERS_MAX), "preemptions_max": (0, 30_000),
     "probes_min": (1, PROBES_MAX), "probe_ratio": (0, PROBES_MAX), "steal_attempts": (0, PROBES_MAX),
     "starvation_limit": (0, PROBES_MAX), "fair_weight": (1, PROBES_MAX), "short_share": (0, 1),
+    "push_ratio": (0, PROBES_MAX), "report_tasks": (1, PROBES_MAX), "duration_weight": (0, 1),
     "delay": (0, SECONDS_MAX), "delay_spread": (0, SECONDS_MAX), "service_scale": (0, SECONDS_MAX),
     "priority_seconds": (0, SECONDS_MAX), "timer_slack": (0, SECONDS_MAX), "cutoff": (0, math.inf),
     "heartbeat": (SECONDS_MIN, math.inf), "retry": (SECONDS_MIN, math.inf), "lease": (SECONDS_MIN, math.inf),
@@ -37,6 +38,7 @@ PYTHON = Profile(
         "LAUNCH": 75e-6, "REPARTITION": 75e-6, "PREEMPT": 100e-6, "GO": 30e-6, "ABANDON": 40e-6, "OVER": 40e-6,
         "HOLD_BACK": 20e-6, "NOTED": 10e-6,
         "FETCH": 10e-6, "BOUNCED": 10e-6, "REJECTED": 10e-6, "LONG_BEGUN": 5e-6, "LONG_OVER": 5e-6, "DEAL": 20e-6,
+        "ADD_LOAD": 25e-6, "SET_LOAD": 3e-6, "LOADS": 3e-6,
     },
     part={"LAUNCHED": 18e-6, "REFUSED": 18e-6, "ENDED": 18e-6, "UPDATE": 18e-6},
 )
@@ -46,7 +48,7 @@ COMPILED = Profile(
         "LAUNCH": 1.2e-6, "REPARTITION": 1.2e-6, "PREEMPT": 1.1e-6, "GO": 1e-6, "ABANDON": 1.2e-6, "OVER": 1.1e-6,
         "HOLD_BACK": 0.8e-6, "NOTED": 0.8e-6,
         "FETCH": 0.8e-6, "BOUNCED": 0.8e-6, "REJECTED": 0.9e-6, "LONG_BEGUN": 0.9e-6, "LONG_OVER": 0.9e-6,
-        "DEAL": 0.8e-6,
+        "DEAL": 0.8e-6, "ADD_LOAD": 0.9e-6, "SET_LOAD": 0.8e-6, "LOADS": 0.8e-6,
     },
     part={"LAUNCHED": 0.05e-6, "REFUSED": 0.05e-6, "ENDED": 0.05e-6, "UPDATE": 0.05e-6},
 )
@@ -86,6 +88,9 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     short_share: float = 0.02  # hawk, eagle, pigeon: share of the workers kept for short jobs
     steal_attempts: int = 10  # hawk, eagle: workers an idle one asks
     starvation_limit: int = 5  # eagle: how many times its own run time a waiting probe may be held up by others
+    push_ratio: float = 1.0  # dodoor: decisions, for each worker, until all schedulers are told the loads of all
+    report_tasks: int = 8  # dodoor: decisions of a scheduler that it tells the data store together
+    duration_weight: float = 0.5  # dodoor: what the seconds of a worker's tasks count, beside their amounts
     fair_weight: int = 10  # pigeon: short tasks served for each long one
 
     def __post_init__(self) -> None:

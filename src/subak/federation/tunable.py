@@ -10,7 +10,9 @@ FEDERATION_PARAMETERS = (  # what a scheduler decides by; not what a network cos
     Parameter("probe_ratio", 1.0, 8.0), Parameter("probes_min", 1, 40, log=True),
     Parameter("sampling", words=("batch", "task")), Parameter("cutoff", 1.0, 100_000.0, log=True),
     Parameter("short_share", 0.005, 0.5, log=True), Parameter("steal_attempts", 0, 40),
-    Parameter("starvation_limit", 0, 20), Parameter("fair_weight", 1, 100, log=True),
+    Parameter("push_ratio", 0.05, 20.0, log=True), Parameter("report_tasks", 1, 100, log=True),
+    Parameter("duration_weight", 0.0, 1.0), Parameter("starvation_limit", 0, 20),
+    Parameter("fair_weight", 1, 100, log=True),
 )
 
 

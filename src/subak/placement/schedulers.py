@@ -237,6 +237,11 @@ SCHEDULERS = {
             architecture="eagle", settings=("starvation_limit", *_LONG, *_SAMPLED), knows=JOB_MEANS,
         ),
         Scheduler(
+            "dodoor", "Each task goes to the better of two random workers, by loads told at times (arXiv 2510.12889).",
+            architecture="dodoor", knows=JOB_MEANS,
+            settings=("push_ratio", "report_tasks", "duration_weight", "global_masters", "sampling", *NETWORK_SETTINGS),
+        ),
+        Scheduler(
             "pigeon", "Tasks are dealt evenly to masters of groups, which keep two queues each (Pigeon, SoCC 2019).",
             architecture="pigeon",
             settings=("global_masters", "local_masters", "fair_weight", "sampling", *_LONG, *NETWORK_SETTINGS),
@@ -246,7 +251,7 @@ SCHEDULERS = {
 }
 
 # Those whose decisions depend on the seed.
-DRAWN = frozenset({"random-fit", "greedy", "lotes", "hmhs-search", "sparrow", "hawk", "eagle", "pigeon"})
+DRAWN = frozenset({"random-fit", "greedy", "lotes", "hmhs-search", "sparrow", "hawk", "eagle", "dodoor", "pigeon"})
 
 
 def loaded(function: AnyFunction | str) -> AnyFunction:

@@ -23,6 +23,7 @@ from subak.federation.megha.roles import Megha
 from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.messages import NOBODY, NOT_FREE, REASONS
 from subak.federation.pigeon import Pigeon
+from subak.federation.sampling.dodoor import Dodoor
 from subak.federation.sampling.eagle import Eagle
 from subak.federation.sampling.hawk import Hawk
 from subak.fleet.shortage import has_enough, meets_constraints
@@ -116,8 +117,10 @@ def batches_of(roles: Any) -> Batches:
 
 
 def sampling_of(roles: Any) -> Any:
-    """Return the part of a federation that Sparrow, Hawk and Eagle have in common."""
-    return roles.hawk.sparrow if isinstance(roles, Eagle) else roles.sparrow if isinstance(roles, Hawk) else roles
+    """Return the part of a federation that Sparrow, Hawk, Eagle and Dodoor have in common."""
+    if isinstance(roles, Eagle):
+        return roles.hawk.sparrow
+    return roles.sparrow if isinstance(roles, Hawk | Dodoor) else roles
 
 
 def clusters(roles: Any) -> np.ndarray | None:

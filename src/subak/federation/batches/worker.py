@@ -110,15 +110,17 @@ def let_go(  # noqa: PLR0913, PLR0917
         request["handle"] = number
     else:
         workers.long_queued[worker] -= 1
-        begin(workers, batches, worker, task, now, out)
+        begin(workers, batches, worker, task, now, now - row["since"], out)
     if task != NOBODY or workers.sticky.size == 0:
         free_row(queues, number)
 
 
 @inlined
-def begin(workers: Workers, batches: Batches, worker: int, task: int, now: float, out: Outbox) -> None:
-    """Run a task whose amounts are taken; the scheduler of a long one is told."""
-    post(out, BEGIN, worker, worker, task, worker)
+def begin(
+    workers: Workers, batches: Batches, worker: int, task: int, now: float, waited: float, out: Outbox
+) -> None:
+    """Run a task whose amounts are taken, which waited in the queue; the scheduler of a long one is told."""
+    post(out, BEGIN, worker, worker, task, worker)["delay"] = waited
     batch = batches.of_task[task]
     if batches.is_long[batch]:
         workers.long_running[worker] += 1
@@ -149,7 +151,7 @@ def accept(
     """Begin the task that a scheduler assigned, unless the worker left or shrank since it asked for it."""
     worker, task, batch = message["to"], message["task"], message["batch"]
     if is_able(members, batches.shape[batch], worker) and not is_overfull(workers.own, worker):
-        begin(workers, batches, worker, task, now, out)
+        begin(workers, batches, worker, task, now, 0.0, out)
         return True
     give_back(workers.own, tasks, tasks.shape[task], worker)
     bounce(batches, worker, batch, task, False, out)

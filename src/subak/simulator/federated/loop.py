@@ -369,6 +369,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
             let_wait(sim, net, task)
         elif message["kind"] == BEGIN:
             net.handle[task], net.attempt[task] = message["handle"], message["attempt"]
+            net.at_worker[task] += message["delay"]
             if sim.cut.size > 0:
                 cut_short(sim, net, task, message["limit"])
             begin(sim, net, task, message["machine"])

@@ -18,6 +18,7 @@ from subak.federation.messages import (
     BEAT,
     CROSSES,
     DEAL,
+    ENQUEUE,
     FETCH,
     GLOBAL_MASTER,
     HANDLER,
@@ -314,7 +315,7 @@ def note_batch(net: Network, message: np.void) -> None:
         net.communication[task] += message["travelled"]
         net.at_worker[task] += message["delay"]
         net.processing[task] += net.service[SUBMIT] + net.part[SUBMIT] * net.batch[task] + net.service[FETCH]
-    elif kind == DEAL:
+    elif kind in (DEAL, ENQUEUE):
         net.communication[task] += message["travelled"]
         net.processing[task] += net.service[SUBMIT] + net.part[SUBMIT] * net.batch[task]
 

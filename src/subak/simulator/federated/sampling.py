@@ -11,6 +11,7 @@ from subak.federation.batches.table import Batches, build_batches
 from subak.federation.batches.worker import Workers
 from subak.federation.messages import NOBODY, Outbox
 from subak.federation.sampling.central_scheduler import SENT, Central
+from subak.federation.sampling.dodoor import LOADS_KEPT, Dodoor, Loads, serve_dodoor
 from subak.federation.sampling.eagle import NEVER, Eagle, Sharing, serve_eagle
 from subak.federation.sampling.hawk import Hawk, Thieves, serve_hawk
 from subak.federation.sampling.sparrow import Schedulers, Sparrow, serve_sparrow
@@ -58,6 +59,23 @@ def build_eagle(instance: Instance) -> Eagle:
         known=np.full(instance.settings.global_masters + 1, NEVER), starvation_limit=instance.settings.starvation_limit,
         estimate_min=float(hawk.sparrow.batches.estimate.min()),
         request_min=instance.simulation.tasks.request.min(axis=1),
+    ))
+
+
+def build_dodoor(instance: Instance) -> Dodoor:
+    """Return the roles of a Dodoor federation; the data store is in the place of the one local master."""
+    sparrow, settings = _sampling(instance, math.inf, 0), instance.settings
+    resources, workers = sparrow.workers.own.capacity.shape
+    tasks, schedulers, load = sparrow.batches.of_task.size, settings.global_masters, (resources + 1, workers)
+    machines = instance.simulation.fleet.machines
+    return Dodoor(sparrow, Loads(
+        held=np.zeros(load), tasks_held=np.zeros(workers, np.int32), told=np.zeros(load), stored=np.zeros(load),
+        snapshot=np.zeros((LOADS_KEPT, *load)), sent=np.ones(1, np.int64), known=np.zeros(schedulers, np.int64),
+        decisions=np.zeros(1, np.int64), unreported=np.full(schedulers, NOBODY, np.int32),
+        unreported_count=np.zeros(schedulers, np.int32), next=np.full(tasks, NOBODY, np.int32),
+        is_listed=np.zeros(tasks, np.bool_), sent_to=np.full(tasks, NOBODY, np.int32),
+        workers=machines, push_tasks=max(round(settings.push_ratio * machines), 1), report_tasks=settings.report_tasks,
+        duration_weight=settings.duration_weight,
     ))
 
 
@@ -152,6 +170,16 @@ def _given(fleet: Fleet, settings: Federation) -> np.ndarray:
     return np.arange(len(fleet.machines), dtype=np.int32)
 
 
+def _slots_of_dodoor(settings: Federation) -> int:
+    """Return how many messages are on their way at once for a task: itself, its decision, its end and the load then."""
+    return 4
+
+
+def _outbox_of_dodoor(instance: Instance) -> tuple[int, ...]:
+    """Return room for all that a handler may post: every task with its decision, or the loads to every scheduler."""
+    return (4 * instance.simulation.tasks.arrival.size + instance.settings.global_masters + ROOM,) * 4
+
+
 def _slots_per_task(settings: Federation) -> int:
     """Return how many messages are on their way at once for a task: all its probes, and what is said of it itself."""
     return max(math.ceil(settings.probe_ratio), settings.probes_min) + 3
@@ -192,4 +220,14 @@ EAGLE = Architecture(
     batch=lambda roles: batch_sizes(roles.hawk.sparrow.batches),
     outbox=_outbox,
     slots_per_task=_slots_per_task,
+)
+DODOOR = Architecture(
+    machine_order=_given,
+    counts=lambda fleet, settings, machines: (1, settings.global_masters, 1, machines, 1),
+    build=build_dodoor,
+    serve=(serve_dodoor,) * 4,
+    tables=shared_tables,
+    batch=lambda roles: batch_sizes(roles.sparrow.batches),
+    outbox=_outbox_of_dodoor,
+    slots_per_task=_slots_of_dodoor,
 )
