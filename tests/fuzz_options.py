@@ -30,7 +30,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "reproduce google-like": ("--out", "R"), "reproduce all": ("--quick", "--out", "R"),
     "reproduce megha": ("--quick", "--out", "R"),
     "reproduce mch": ("--quick", "--out", "R"), "reproduce lotes": ("--quick", "--out", "R"),
-    "reproduce hmhs": ("--quick", "--out", "R"),
+    "reproduce dodoor": ("--quick", "--out", "R"), "reproduce hmhs": ("--quick", "--out", "R"),
 }
 INTEGERS = ("x", "1.5", "", "1e3", "nan", "inf", "0x10", "99999999999999999999999", "-99999999999999999999999", "1 2",
             "None", "-")
@@ -124,6 +124,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
                       "seed": ("-1", "18446744073709551616")},
     "reproduce lotes": {"trace": ("absent", "x.tr", "W"), "only": ("99", "x", "6,x", "", ","),
                         "seed": ("-1", "18446744073709551616")},
+    "reproduce dodoor": {"only": ("1", "x", "", ","), "seed": ("-1", "18446744073709551616")},
     "reproduce hmhs": {"jobs": ("absent", "x.tr"), "only": ("99", "x", "1,x", "", ",", "yahoo"),
                        "seed": ("-1", "18446744073709551616")},
 }

@@ -28,6 +28,8 @@ from subak.reproduce.claims import (
     score,
     typical,
 )
+from subak.reproduce.dodoor import experiments as dodoor
+from subak.reproduce.dodoor.published import CLAIMS as DODOOR
 from subak.reproduce.hmhs import experiments as hmhs
 from subak.reproduce.hmhs.published import CLAIMS as HMHS
 from subak.reproduce.lotes import experiments as lotes
@@ -97,8 +99,8 @@ def test_the_score_counts_what_was_judged():
 
 
 @pytest.mark.parametrize(("claims", "figures"), [
-    (HMHS, hmhs.FIGURES), (LOTES, lotes.FIGURES), (MCH, mch.FIGURES), (MEGHA, megha.FIGURES)],
-    ids=["hmhs", "lotes", "mch", "megha"])
+    (DODOOR, dodoor.FIGURES), (HMHS, hmhs.FIGURES), (LOTES, lotes.FIGURES), (MCH, mch.FIGURES), (MEGHA, megha.FIGURES)],
+    ids=["dodoor", "hmhs", "lotes", "mch", "megha"])
 def test_what_a_reason_names_is_there(claims, figures):
     for claim in claims:
         bounded = claim.least is not None or claim.most is not None
@@ -114,8 +116,8 @@ def test_what_a_reason_names_is_there(claims, figures):
             assert each.figure == claim.figure or any(words in claim.why.shown for words in named), claim.why.shown
 
 
-@pytest.mark.parametrize("claims", [HMHS, LOTES, MCH, MEGHA, PROTOTYPE],
-                         ids=["hmhs", "lotes", "mch", "megha", "prototype"])
+@pytest.mark.parametrize("claims", [DODOOR, HMHS, LOTES, MCH, MEGHA, PROTOTYPE],
+                         ids=["dodoor", "hmhs", "lotes", "mch", "megha", "prototype"])
 def test_no_claim_holds_of_nonsense(claims):
     """Of a number that is out of what it says on one side at least, nor, of times and amounts, where there is none."""
     for claim in claims:
@@ -146,7 +148,8 @@ def of_all_claims(claims):
     return Reproduction(figures, judge_all(claims, figures), ("means over so many seeds " * 20,))
 
 
-@pytest.mark.parametrize("claims", [HMHS, LOTES, MCH, MEGHA], ids=["hmhs", "lotes", "mch", "megha"])
+@pytest.mark.parametrize("claims", [DODOOR, HMHS, LOTES, MCH, MEGHA],
+                         ids=["dodoor", "hmhs", "lotes", "mch", "megha"])
 @pytest.mark.parametrize("width", [80, PIPED_WIDTH])
 def test_it_reads_at_80_columns_and_when_piped(claims, width):
     found = of_all_claims(claims)

@@ -107,7 +107,7 @@ def test_help_loads_nothing_heavy(started, word):
     assert not packages & HEAVY
 
 
-@pytest.mark.parametrize("paper", ["google-like", "megha", "mch", "lotes", "hmhs"])
+@pytest.mark.parametrize("paper", ["google-like", "megha", "mch", "lotes", "hmhs", "dodoor"])
 def test_the_help_of_a_paper_loads_nothing_heavy(started, paper):
     code, out, _, packages = started("reproduce", paper, "--help")
     assert (code, f"subak reproduce {paper}" in out) == (0, True)

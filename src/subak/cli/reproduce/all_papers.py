@@ -1,4 +1,4 @@
-"""`subak reproduce all`: every paper's own figures, and one page with the five scoreboards."""
+"""`subak reproduce all`: every paper's own figures, and one page with the six scoreboards."""
 from pathlib import Path
 
 from markupsafe import Markup
@@ -13,7 +13,7 @@ from subak.report.console import echo, waiting
 from subak.report.number_text import NOTHING
 from subak.reproduce.page import Section, page, table
 
-TITLE = "Five papers, reproduced"
+TITLE = "Six papers, reproduced"
 
 
 def all_papers(trace: Path | None, quick: bool, out: Path, seed: int, overwrite: bool) -> None:
@@ -22,7 +22,8 @@ def all_papers(trace: Path | None, quick: bool, out: Path, seed: int, overwrite:
     with new_folder(out, "index.html", overwrite, [trace] if trace else []) as folder:
         boards = [_google_like(trace, seed, _made(folder / "google-like"))]
         others = {"megha": papers.megha(trace, None, quick, seed), "mch": papers.mch(trace, quick, seed),
-                  "lotes": papers.lotes(trace, quick, seed), "hmhs": papers.hmhs(None, quick, seed)}
+                  "lotes": papers.lotes(trace, quick, seed), "hmhs": papers.hmhs(None, quick, seed),
+                  "dodoor": papers.dodoor(quick, seed)}
         left = TimeLeft([f"{name} {key}" for name, paper in others.items() for key in paper.chosen(None, False)])
         for name, paper in others.items():
             boards.append(run_into(paper, request, _made(folder / name), left))

@@ -16,6 +16,7 @@ PAPERS = {
     "megha": "Thiyyakat, Kalambur, Sitaram: Megha: Decentralized Global Fair Scheduling for Federated Clusters",
     "lotes": "Tran, Padmanabhan, Zhang, Li, Down, Beck: Multi-Stage Resource-Aware Scheduling for Data Centers",
     "hmhs": "Chen, Shen, Chen, Guo: HMHS: Hybrid Multistage Heuristic Scheduling Algorithm for Heterogeneous MapReduce",
+    "dodoor": "Dodoor: Efficient Randomized Decentralized Scheduling with Load Caching (arXiv 2510.12889)",
     "mch": "You, Wang, Xu, Luo, Chen, Li: Low Complexity Hierarchical Scheduling for Diverse Datacenter Jobs",
 }
 
@@ -61,14 +62,14 @@ ReplaceOption = Annotated[bool, typer.Option("--overwrite", help="Replace the fo
 @app.command("all")
 def all_papers(
     out: Annotated[Path, typer.Option(
-        metavar="FOLDER", help="The new folder: index.html with the five scoreboards, and a folder for each paper.")],
+        metavar="FOLDER", help="The new folder: index.html with the six scoreboards, and a folder for each paper.")],
     trace: TraceOption = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="Small versions of all experiments: a few minutes.")] = False,
     seed: SeedOption = 1,
     overwrite: ReplaceOption = False,
 ) -> None:
-    """Every paper's own figures, and one page with the five scoreboards.
+    """Every paper's own figures, and one page with the six scoreboards.
 
     Example: `subak reproduce all --quick --out papers`.
     """
@@ -181,3 +182,24 @@ def hmhs(
 
     request = reproduction.Request(only, quick, out, seed, overwrite)
     reproduction.run(papers.hmhs(jobs, quick, seed), request)
+
+
+@app.command("dodoor")
+def dodoor(
+    only: Annotated[str | None, typer.Option(
+        metavar="FIGURES", help="Figures to reproduce; azure is the only one.", show_default=False)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and requests.")] = False,
+    out: OutOption = None,
+    seed: Annotated[int, typer.Option(
+        metavar="N", min=0, max=SEED_MAX, help="The first seed of all that is drawn.")] = 1,
+    overwrite: ReplaceOption = False,
+) -> None:
+    """Messages, throughput and latency beside Sparrow's, of virtual machines on four kinds of machines.
+
+    Example: `subak reproduce dodoor --out dodoor`.
+    """
+    with loading():
+        from subak.cli.reproduce import papers, reproduction  # noqa: PLC0415  (slow to import)
+
+    request = reproduction.Request(only, quick, out, seed, overwrite)
+    reproduction.run(papers.dodoor(quick, seed), request)

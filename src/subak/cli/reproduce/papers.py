@@ -8,6 +8,7 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, read_fleet
 from subak.output.workplaces import is_folder
 from subak.reproduce.claims import Figure, Reproduction
+from subak.reproduce.dodoor import experiments as dodoor_paper
 from subak.reproduce.hmhs import experiments as hmhs_paper
 from subak.reproduce.hmhs import study as hmhs_study
 from subak.reproduce.mch import experiments as mch_paper
@@ -96,6 +97,21 @@ def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
         return keys if known or only is not None else [key for key in keys if key != "locality"]
 
     return Paper("HMHS, reproduced", chosen, reproduce, draw, refuse, _named(jobs))
+
+
+def dodoor(quick: bool, seed: int) -> Paper:
+    """Return the Dodoor paper."""
+
+    def reproduce(keys: Iterable[str], notify: Notify) -> Reproduction:
+        scale = dodoor_paper.QUICK if quick else dodoor_paper.Scale()
+        return dodoor_paper.reproduce(dodoor_paper.Bench(scale, seed, notify), keys)
+
+    def draw(figure: Figure) -> Any:
+        from subak.reproduce.dodoor import figures as dodoor_figures  # noqa: PLC0415  (as above)
+
+        return dodoor_figures.draw(figure)
+
+    return Paper("Dodoor, reproduced", dodoor_paper.chosen_figures, reproduce, draw)
 
 
 def _trace_in(folder: Path) -> hmhs_study.Trace:

@@ -1,0 +1,1 @@
+"""What the Dodoor paper says of its scheduler, measured here."""

@@ -1,0 +1,17 @@
+"""The chart of what is measured of the Dodoor paper."""
+from typing import Any
+
+import altair as alt
+
+from subak.report.charts.fit import dressed
+from subak.reproduce.claims import Figure, title_of
+from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, base, colour
+
+
+def draw(figure: Figure) -> Any:
+    """Return the mean latency against the load, a line a scheduler."""
+    assert figure.points is not None
+    return dressed(base(figure.points).mark_line(point=True).encode(
+        x=alt.X("load (share):Q", title="cores asked for, of those there are", axis=alt.Axis(format="~%")),
+        y=alt.Y("mean (s):Q", title="from submission to end (s), mean"), color=colour("scheduler", sort=None),
+    ).properties(width=FIGURE_WIDTH, height=FIGURE_HEIGHT, title=title_of(figure)))
