@@ -30,6 +30,7 @@ class LotesTwin:
         self.world, self.plan, self.settings, self.of_task = world, plan, settings, of_task
         configurations = plan.configurations
         self.known = range(len(configurations.machines))
+        self.searches = self.looked = 0  # of arriving tasks; machines of the configurations looked through
         self.of_machine = [each if each >= 0 else len(self.known) for each in configurations.of_machine.tolist()]
         classes = plan.routes.shape[1]
         routes = plan.routes.tolist()  # [configuration][class]
@@ -90,6 +91,8 @@ class LotesTwin:
         mine = self.best(task, [machine for machine in machines if self.of_machine[machine] == chosen])
         if self.settings.fallback == "devoted":
             machines = [machine for machine in machines if self.serves(machine, self.kind[task])]
+        self.searches += 1
+        self.looked += len(machines) if mine is None else self.of_machine.count(chosen)
         return self.best(task, machines) if mine is None else mine
 
     def serves(self, machine, kind):

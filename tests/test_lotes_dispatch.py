@@ -17,6 +17,7 @@ from subak.fleet.shapes import find_shapes
 from subak.fleet.state import BLOCK
 from subak.placement.claims import TASK_RUNNING, TASK_WAITING
 from subak.placement.lotes.configurations import NO_CONFIGURATION
+from subak.placement.lotes.dispatch import SEARCHES
 from subak.placement.lotes.plan import make_plan
 from subak.placement.lotes.scores import SCORE_MIN
 from subak.placement.lotes.settings import FALLBACKS, MIXES, ORDERS, LotesSettings
@@ -47,9 +48,12 @@ def test_tasks_start_where_and_when_the_plain_twin_starts_them(case, seed, choic
     outcome = simulate(*case, find_scheduler("lotes"), seed=seed, interval=1.0, lotes=given)
     world = twin_of(*case, seed)
     kind = plan.class_of(find_shapes(case[0]))[outcome.simulation.tasks.shape].tolist()
-    world.run(LotesTwin(world, plan, kind, given))
+    twin = LotesTwin(world, plan, kind, given)
+    world.run(twin)
     assert engine_rows(outcome) == twin_rows(world)
     assert lost_attempts(outcome) == sorted(world.losses)
+    if twin.searches:
+        assert outcome.looked_at == twin.looked / twin.searches / len(twin.of_machine)
 
 
 def test_who_waited_before_has_no_turn_because_one_of_its_shape_comes_again():
@@ -78,6 +82,8 @@ def dispatcher_holds(simulation, run, world=check):
     world(simulation, run.lanes)
     check_scores(simulation, run.state)
     check_tournament(run.state.waiting, run.lanes, simulation.tasks)
+    if run.settings.order == "fifo":  # each task is looked for when it arrives, under whichever plan
+        assert run.state.looked[SEARCHES] >= (simulation.progress.attempts > 0).sum()
 
 
 def check_scores(simulation, state):

@@ -1,6 +1,7 @@
 """What a finished run is."""
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ class Outcome:
     plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
     plans_missed: tuple[str, ...] = ()  # why one could not be made during the run, each time; that before went on
     search_moves: int | None = None  # that a search for a better plan tried
+    looked_at: float = math.nan  # of LoTES: share of the machines that it looks at for an arriving task
 
     @property
     def simulation(self) -> Simulation:

@@ -104,7 +104,8 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
         lambda: _broken(loop.prepared, scheduler, workload, fleet),
     )
     return Outcome(loop.prepared, scheduler, seed, loop_result, plans=tuple(loop.plans),
-                   plans_missed=tuple(loop.plans_missed), search_moves=loop.search_moves)
+                   plans_missed=tuple(loop.plans_missed), search_moves=loop.search_moves,
+                   looked_at=loop.looked_at())
 
 
 def default_interval(workload: Workload) -> float:

@@ -47,6 +47,7 @@ from subak.workload.tasks import Tasks
 
 NEVER_TRIED = -LOG - 1  # freed blocks ago
 ALL = 0  # machines looked at
+SEARCHES, LOOKED_AT = range(2)  # of `looked`
 
 
 class Dispatcher(NamedTuple):
@@ -64,6 +65,7 @@ class Dispatcher(NamedTuple):
     by_deficit: bool  # how the configuration is chosen
     sampled: int  # machines of it that are looked at, or ALL
     in_turns: bool  # whether shapes have turns: the lanes' scores and the tournament's keys say which
+    looked: np.ndarray  # int64[2]: SEARCHES of arriving tasks; LOOKED_AT, machines of the configurations looked through
     strays: bool  # whether an arriving task may go to configurations that are not devoted to its class
 
 
@@ -157,7 +159,23 @@ def place_arrival(state: Dispatcher, fleet: FleetState, tasks: Tasks, task: int)
             machine = best_of(state, fleet, tasks, shape, kind, chosen, False)
     if machine == NOWHERE:
         state.failed[shape] = fleet.freed_blocks[LOG]
+    note_looked(state, kind, chosen, machine)
     return machine
+
+
+@inlined
+def note_looked(state: Dispatcher, kind: int, chosen: int, machine: int) -> None:
+    """Count the machines whose state was asked for: those of the chosen configuration, or if none fitted there of all.
+
+    So the algorithm says, whatever is known here of what fits nowhere.
+    """
+    state.looked[SEARCHES] += 1
+    if machine != NOWHERE and state.scores.configuration[machine // BLOCK] == chosen:
+        state.looked[LOOKED_AT] += state.machines[chosen]
+        return
+    for configuration in range(state.machines.size):
+        if state.strays or state.is_devoted[kind, configuration]:
+            state.looked[LOOKED_AT] += state.machines[configuration]
 
 
 @inlined

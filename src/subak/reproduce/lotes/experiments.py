@@ -171,6 +171,7 @@ def figure_8(study: Study) -> Figure:
     numbers = {f"{place} {scheduler} queued": _queued(run) for place, found in runs.items()
                for scheduler, run in found.items()}
     numbers |= {f"{place} lotes empty": 1 - numbers[f"{place} lotes queued"] for place in PLACES}
+    numbers |= {f"{place} looked at": runs[place]["lotes"].looked_at for place in PLACES}
     return Figure("8", "Tasks that wait, over time up to the last arrival", pl.DataFrame(rows), numbers, (),
                   pl.DataFrame(points))
 

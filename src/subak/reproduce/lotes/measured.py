@@ -31,6 +31,7 @@ class Run(NamedTuple):
     lost: int  # attempts
     rate: float  # tasks a second of the simulation
     plans: tuple[Any, ...]
+    looked_at: float  # share of the machines, for an arriving task; nan but of LoTES
 
     def longer_than(self, seconds: float) -> float:
         """Return the share of the tasks that waited longer, at the nearest point."""
@@ -64,7 +65,7 @@ def measured(outcome: Outcome, workload: Workload, interval: float, until: float
         {name: float(np.quantile(ordered, at)) for name, at in (("median", 0.5), ("p99", 0.99), ("p99.9", 0.999))},
         np.divide(total, count, out=np.full(count.size, np.nan), where=count > 0),
         timeline[:, TIMELINE_WAITING_MEAN] / spans, loop.interval, int((~begun).sum()) - unplaceable, unplaceable,
-        sum(lost.shape[1] for lost in loop.losses), len(start) / loop.seconds, outcome.plans,
+        sum(lost.shape[1] for lost in loop.losses), len(start) / loop.seconds, outcome.plans, outcome.looked_at,
     )
 
 

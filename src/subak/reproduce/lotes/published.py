@@ -89,6 +89,9 @@ CLAIMS = (
     Claim("8", "trace lotes empty", f"{TRACE}: with LoTES the queue is empty most of the time", least=0.5,
           unit="share"),
     Claim("8", "trace greedy queued", f"{TRACE}: Greedy has queues at all points", least=0.9, unit="share"),
+    *(Claim("8", f"{place} looked at", f"{words}: LoTES considers a restricted set of machines, Tetris all (machines "
+            "that it looks at for an arriving task)", most=0.5, unit="share", note="restricted: no more than half")
+      for place, words in (("month", MONTH), ("trace", TRACE))),
     *(Claim("why", f"{place}, {what}", f"not in the paper, {words}: {says}")
       for place, words in (("short month", MONTH), ("trace", TRACE)) for what, says in (
           ("alignment", "the mean with the first machine that fits, by that with the most aligned (backfill)"),

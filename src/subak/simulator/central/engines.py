@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,6 +52,7 @@ class CentralLoop(NamedTuple):
     plans: list[Plan] = []  # noqa: RUF012  (never changed here) of LoTES: those made so far
     plans_missed: list[str] = []  # noqa: RUF012  (as above) and why others could not be made
     search_moves: int | None = None  # that a search for a better plan tried
+    looked_at: Callable[[], float] = lambda: math.nan  # share of the machines looked at for an arriving task, of LoTES
     run: Callable[..., int] | None = None  # what a step calls, with the simulation, *states and a number of steps
     states: tuple[Any, ...] = ()
 
@@ -139,7 +141,7 @@ def _lotes(workload: Workload, fleet: Fleet, settings: LotesSettings, terms: Ter
     from subak.simulator.central.lotes import build_planned_run  # noqa: PLC0415  (see above)
 
     run = build_planned_run((workload, fleet), settings, terms)
-    return CentralLoop(run.prepared, run, run.step, run.plans, run.missed)
+    return CentralLoop(run.prepared, run, run.step, run.plans, run.missed, looked_at=run.looked_at)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from subak.kernels.kernel import kernel_of
 from subak.placement.claims import KEPT, TASK_RUNNING, VIOLATED_RULE
 from subak.placement.fair import Fair
 from subak.placement.lotes.configurations import NO_CONFIGURATION, Configurations
-from subak.placement.lotes.dispatch import NEVER_TRIED, Dispatcher, lotes_instant, serve_gangs
+from subak.placement.lotes.dispatch import ALL, NEVER_TRIED, Dispatcher, lotes_instant, serve_gangs
 from subak.placement.lotes.fair import fair_lotes_instant
 from subak.placement.lotes.plan import Plan, Planner
 from subak.placement.lotes.scores import build_scores, change_running, fill_buckets
@@ -90,7 +90,7 @@ def build_dispatcher(simulation: Simulation, places: Places, plan: Plan | None, 
         class_of_shape=of_shape, counted=np.zeros(tasks.arrival.size, np.int16),
         share=routes, wheel=_wheel(routes), is_devoted=is_devoted, machines=places.machines,
         failed=np.full(of_shape.size, NEVER_TRIED), by_deficit=settings.choice == "deficit", sampled=settings.sampled,
-        in_turns=in_turns, strays=settings.fallback == "all",
+        looked=np.zeros(2, np.int64), in_turns=in_turns, strays=settings.fallback == "all",
     )
 
 
@@ -122,6 +122,7 @@ def take_over(state: Dispatcher, before: Dispatcher, simulation: Simulation, lan
     for each in (state.scores.bucket, state.scores.blocks, state.scores.members):
         each[:] = 0
     fill_buckets(state.scores)
+    state.looked[:] = before.looked
     if state.strays:  # else what is devoted to a class now may have room
         state.failed[:] = before.failed
     lanes.score[:] = -state.waiting.turn
@@ -169,6 +170,13 @@ class PlannedRun:
         if self.simulation.clock[NOW] >= self.next_plan:
             self._plan_again()
         return self.engine(self.state, self.next_plan, budget)
+
+    def looked_at(self) -> float:
+        """Return how many machines were looked at for an arriving task, of all that there are; nan of a sample."""
+        searches, machines = self.state.looked.tolist()
+        if not searches or self.settings.sampled != ALL:
+            return math.nan
+        return machines / searches / int(self.places.machines.sum())
 
     def _compiled(self, fair: Fair | None) -> Callable[[Dispatcher, float, int], int]:
         simulation, waiting, lanes = self.simulation, self.waiting, self.lanes
