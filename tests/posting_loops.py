@@ -17,7 +17,7 @@ MACHINE = "attempts on a machine"
 KEPT = "attempts that a worker keeps"
 CLUSTER = "machines of a cluster"
 MASTERS = "masters"
-TASKS = "the outboxes of Sparrow, Hawk, Eagle and Pigeon hold all tasks and reservations (simulator/federated)"
+TASKS = "the outboxes of federations that sample hold all tasks, reservations and schedulers (simulator/federated)"
 STOPS = "leaves where what it calls has stopped, which goes on for it"
 BOUNDED: dict[tuple[str, str], str] = {  # by function, without the federation's package, and head of the loop
     **{(function, head): TASKS for function, head in (
@@ -37,6 +37,9 @@ BOUNDED: dict[tuple[str, str], str] = {  # by function, without the federation's
         ("pigeon.on_group_change", "for place in range(out.size[0])"),
         ("sampling.central_scheduler.place_long", "for _ in range(left)"),
         ("sampling.central_scheduler.place_owed", "for place in range(schedulers.stranded_count[0])"),
+        ("sampling.dodoor.on_add_load", "for scheduler in range(loads.known.size)"),
+        ("sampling.dodoor.place_all", "for _ in range(tasks_left(schedulers, batches, batch))"),
+        ("sampling.dodoor.place_owed", "for place in range(schedulers.stranded_count[0])"),
         ("sampling.eagle.serve_shortest", "while has_room(workers.own, sharing, worker)"),
         ("sampling.hawk.on_stolen", "for _ in range(message['count'])"),
         ("sampling.sparrow.on_submit", "while wanted > 0"),

@@ -48,7 +48,7 @@ COMPILED = Profile(
         "LAUNCH": 1.2e-6, "REPARTITION": 1.2e-6, "PREEMPT": 1.1e-6, "GO": 1e-6, "ABANDON": 1.2e-6, "OVER": 1.1e-6,
         "HOLD_BACK": 0.8e-6, "NOTED": 0.8e-6,
         "FETCH": 0.8e-6, "BOUNCED": 0.8e-6, "REJECTED": 0.9e-6, "LONG_BEGUN": 0.9e-6, "LONG_OVER": 0.9e-6,
-        "DEAL": 0.8e-6, "ADD_LOAD": 0.9e-6, "SET_LOAD": 0.8e-6, "LOADS": 0.8e-6,
+        "DEAL": 0.8e-6, "ADD_LOAD": 0.6e-6, "SET_LOAD": 0.5e-6, "LOADS": 0.5e-6,
     },
     part={"LAUNCHED": 0.05e-6, "REFUSED": 0.05e-6, "ENDED": 0.05e-6, "UPDATE": 0.05e-6},
 )
