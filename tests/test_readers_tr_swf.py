@@ -87,9 +87,10 @@ def test_the_known_tr_files(name, jobs, tasks):
 HEADER = ["; Version: 2.2", "; Computer: Paragon", "; MaxProcs: 16", ";", "; Note: hand made"]
 
 
-def job(number=1, *, submit=10, run=100, allocated=4, requested=8, estimate=200, status=1, user=3, queue=2, more=""):
-    return (f"  {number} {submit} -1 {run} {allocated} -1 -1 {requested} {estimate} -1 {status} {user} 1 -1 {queue} "
-            f"-1 -1 -1{more}")
+def job(number=1, *, submit=10, wait=-1, run=100, allocated=4, requested=8, estimate=200, memory=-1, status=1, user=3,
+        queue=2, preceding=-1, more=""):
+    return (f"  {number} {submit} {wait} {run} {allocated} -1 -1 {requested} {estimate} {memory} {status} {user} 1 -1 "
+            f"{queue} -1 {preceding} -1{more}")
 
 
 TWO_JOBS = (*HEADER, job(2, submit=20.5, requested=3), job(1, allocated=1, requested=-1, estimate=-1))
@@ -139,6 +140,22 @@ def test_more_fields_are_ignored_and_remarked(tmp_path):
     assert conversion.remarks == {
         "lines with more than 18 fields (the rest is ignored)": 1, "jobs with run time 0": 1,
         "jobs with an estimate": 2, "fleet": "none written: the header gives neither MaxProcs nor MaxNodes"}
+
+
+def test_who_was_cancelled_before_it_ran_never_started(tmp_path):
+    cancelled = [job(2, run=0, allocated=0, status=5), job(3, run=-1, allocated=-1, status=5)]
+    ran = [job(4, run=0, allocated=8, status=5), job(5, run=7, allocated=0, status=5), job(6, run=0, allocated=0)]
+    conversion = read_swf(write(tmp_path, "a.swf", *HEADER, *cancelled, *ran))
+    assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 2}
+    assert conversion.workload.jobs["job"].to_list() == ["4", "5", "6"]
+
+
+def test_what_is_not_read_is_said(tmp_path):
+    lines = [job(1, wait=-7), job(2, wait=-1), job(3, memory=1_000_000), job(4, preceding=1), job(5, memory="x")]
+    remarks = read_swf(write(tmp_path, "a.swf", *HEADER, *lines)).remarks
+    assert remarks["jobs whose wait is negative (it counts as unknown)"] == 1
+    assert remarks["jobs that ask for memory (field 10, which is not read)"] == 1
+    assert remarks["jobs that follow another (fields 17 and 18, which are not read)"] == 1
 
 
 @pytest.mark.parametrize(("line", "message"), [

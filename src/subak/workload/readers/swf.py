@@ -5,8 +5,9 @@ MaxNodes:` of the header, which share `; MaxProcs:` evenly; where one is missing
 `one-machine` it becomes one task that asks for all its processors from one machine that stands for the whole computer,
 which is the same to every scheduler that looks for any free processors, and makes fewer rows. Without either header no
 fleet is written. The time that the user asked for (field 9) is the estimate. Fields beyond the 18th are ignored. Lines
-with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped. A job whose wait is recorded
-started that long after it was submitted.
+with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped, and so are jobs that were
+cancelled (status 5) before they had run or held anything. A job whose wait is recorded started that long after it was
+submitted. Memory that a job asks for (field 10), and which it follows (17, 18), are not read; who has them is counted.
 """
 import re
 from pathlib import Path
@@ -22,7 +23,7 @@ from subak.tables import Provenance
 from subak.workload.readers.conversion import Conversion, Reader, account_of, fate, kept_of, notes, refuse_too_many
 from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import workload_of_rows
+from subak.workload.readers.rows import NEVER_STARTED, workload_of_rows
 from subak.workload.table import OUTCOMES
 
 RESOURCES = (Resource("processors", 1.0, "processors"),)
@@ -30,7 +31,9 @@ FIELD_COUNT = 18
 # Places, from 0, of the fields that are read; the format's own numbers are one higher
 FIELDS = {"number": 0, "submit": 1, "wait": 2, "run_time": 3, "allocated": 4, "requested": 7, "estimate": 8,
           "status": 10, "user": 11, "queue": 14}
+COUNTED = {"memory": 9, "preceding": 16}  # places of fields of which it is only said how many jobs have them
 WHOLE = ("number", "allocated", "requested", "status", "user", "queue")
+CANCELLED = 5.0  # status
 OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
 SWF_NODES_MAX = 1_000_000
 ONE_MACHINE = "--computer one-machine makes"
@@ -84,8 +87,9 @@ def _numbers(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     words = words.with_columns(field_count=pl.col("fields").list.len())
     too_few = pl.col("field_count") < FIELD_COUNT
     refuse_lines(words, too_few, block, f"needs {FIELD_COUNT} fields or more", "field_count")
-    texts = words.with_columns(pl.col("fields").list.get(place).alias(name) for name, place in FIELDS.items())
-    table = texts.with_columns(pl.col(*FIELDS).cast(pl.Float64, strict=False))
+    places = FIELDS | COUNTED
+    texts = words.with_columns(pl.col("fields").list.get(place).alias(name) for name, place in places.items())
+    table = texts.with_columns(pl.col(*FIELDS, *COUNTED).cast(pl.Float64, strict=False))
     for name in FIELDS:
         value = pl.col(name)
         bad = table.select(value.is_null() | ~(value.abs() < NUMBER_MAX)).to_series()
@@ -103,9 +107,11 @@ def _numbers(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
 def _with_fates(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
     """Add `processors` and `fate`, why a line is kept or dropped; the first rule that holds counts."""
     submit = pl.col("submit")
+    never_started = (pl.col("status") == CANCELLED) & (pl.col("run_time") <= 0) & (pl.col("allocated") <= 0)
     rules = [
         (pl.col("status").is_in([2.0, 3.0, 4.0]), "a piece of a job (status 2, 3 or 4)"),
         (submit < 0, "submit time unknown"),
+        (never_started, NEVER_STARTED),
         (pl.col("run_time") < 0, "run time unknown"),
         (pl.col("processors") <= 0, "number of processors unknown or 0"),
         (~pl.struct("number", pl.col("status").is_in([2.0, 3.0, 4.0])).is_first_distinct(), "job number seen before"),
@@ -123,6 +129,10 @@ def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, machines: np.ndarray | Non
         "jobs with run time 0": kept.filter(run_time=0.0).height,
         "jobs with an estimate": kept.filter(pl.col("estimate") >= 0).height,
         "jobs whose wait is recorded": kept.filter(pl.col("wait") >= 0).height,
+        "jobs whose wait is negative (it counts as unknown)":
+            kept.filter((pl.col("wait") < 0) & (pl.col("wait") != -1)).height,
+        "jobs that ask for memory (field 10, which is not read)": kept.filter(pl.col("memory") > 0).height,
+        "jobs that follow another (fields 17 and 18, which are not read)": kept.filter(pl.col("preceding") > 0).height,
         "jobs that ask for more than the computer has": kept.filter(pl.col("processors") > limit).height,
     }
     fleet: dict[str, int | float | str] = {} if machines is not None else {
