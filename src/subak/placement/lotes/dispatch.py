@@ -47,7 +47,7 @@ from subak.workload.tasks import Tasks
 
 NEVER_TRIED = -LOG - 1  # freed blocks ago
 ALL = 0  # machines looked at
-SEARCHES, LOOKED_AT = range(2)  # of `looked`
+SEARCHES, MACHINES_ASKED = range(2)  # of `looked`
 
 
 class Dispatcher(NamedTuple):
@@ -65,7 +65,7 @@ class Dispatcher(NamedTuple):
     by_deficit: bool  # how the configuration is chosen
     sampled: int  # machines of it that are looked at, or ALL
     in_turns: bool  # whether shapes have turns: the lanes' scores and the tournament's keys say which
-    looked: np.ndarray  # int64[2]: SEARCHES of arriving tasks; LOOKED_AT, machines of the configurations looked through
+    looked: np.ndarray  # int64[2]: SEARCHES of arriving tasks; MACHINES_ASKED, of configurations looked through
     strays: bool  # whether an arriving task may go to configurations that are not devoted to its class
 
 
@@ -171,11 +171,11 @@ def note_looked(state: Dispatcher, kind: int, chosen: int, machine: int) -> None
     """
     state.looked[SEARCHES] += 1
     if machine != NOWHERE and state.scores.configuration[machine // BLOCK] == chosen:
-        state.looked[LOOKED_AT] += state.machines[chosen]
+        state.looked[MACHINES_ASKED] += state.machines[chosen]
         return
     for configuration in range(state.machines.size):
         if state.strays or state.is_devoted[kind, configuration]:
-            state.looked[LOOKED_AT] += state.machines[configuration]
+            state.looked[MACHINES_ASKED] += state.machines[configuration]
 
 
 @inlined
