@@ -7,6 +7,7 @@ import pytest
 
 from subak.cli.main import main
 from subak.errors import InputError
+from subak.reproduce.claims import Figure, over_seeds
 from subak.reproduce.dodoor import figures
 from subak.reproduce.dodoor.experiments import (
     EACH,
@@ -45,8 +46,12 @@ def test_numbers_are_those_of_the_load_at_which_dodoor_is_best():
                 (0.9, "dodoor", 2.0, 15.0, 60.0, 50.0), (0.9, "sparrow", 5.0, 10.0, 60.0, 100.0),
                 (0.5, "fresh", 8.0, 1.0, 20.0, 1.0), (0.9, "fresh", 8.0, 1.0, 60.0, 1.0),
                 (0.5, "random", 8.0, 1.0, 80.0, 1.0), (0.9, "random", 8.0, 1.0, 60.0, 1.0))]
-    assert _numbers(pl.DataFrame(rows)) == {
-        "messages": 0.4, "throughput": 1.5, "mean": 0.8, "tail": 0.5, "mean over fresh": 1.0, "mean over random": 0.5}
+    found = _numbers(pl.DataFrame(rows))
+    assert {name: found[name] for name in found if name.endswith("load 0.9")} == {
+        "messages: load 0.9": 0.4, "throughput: load 0.9": 10 / 15, "mean: load 0.9": 1.0, "tail: load 0.9": 0.5,
+        "mean over fresh: load 0.9": 1.0, "mean over random: load 0.9": 1.0}
+    best = over_seeds([Figure("azure", "", pl.DataFrame(), found)] * 2).numbers
+    assert [best[claim.number].value for claim in CLAIMS] == [0.4, 10 / 15, 0.8, 0.5, 1.0, 0.5]
 
 
 def test_a_small_run_has_every_number_and_its_chart():
