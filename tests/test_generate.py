@@ -434,7 +434,7 @@ WRONG = {
     "requests = [{share = -1, amounts = {cpu = 1, memory = 1}}]": "share must be finite and not negative, not -1.0",
     "requests = [{share = 1, amounts = {cpu = 1}}]": "class 0 must name each of cpu, memory once",
     "requests = [{share = 1, amounts = {cpu = 1, memory = -1}}]": "memory must not be negative",
-    "requests = [{share = 1, amounts = {cpu = 0, memory = 0}}]": "class 0 must not round to zero of everything",
+    "requests = [{share = 1, amounts = {cpu = 0, memory = 0}}]": "class 0 must ask for something",
     "resources = []": "resources must be named once each",
     "resources = [{name = 'gang'}]": "not the name of a column",
     "jobs = {single = 2}": "jobs: single must be a share",

@@ -102,7 +102,7 @@ def test_states_are_outcomes(tmp_path, state, outcome):
 @pytest.mark.parametrize(
     ("tres", "requests"),
     [
-        ("cpu=1,mem=512K,node=1", [1000, 0]),
+        ("cpu=1,mem=512K,node=1", [1000, 1]),
         ("cpu=1,mem=4000M", [1000, 4000]),
         ("cpu=1,mem=1.5T", [1000, 1572864]),
         ("mem=100,cpu=3", [3000, 100]),

@@ -5,12 +5,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from small import CPU, TWO, fleet_of, staged
 from subak.errors import InputError, RunError
 from subak.fleet.table import make_fleet, read_fleet, uniform_fleet
 from subak.output.writing import new_folder
-from subak.resources import Resource, to_units
+from subak.resources import AMOUNT_MAX, Resource, asked_units, held_units
 from subak.tables import Provenance, read_table
 from subak.workload.constraints import satisfied
 from subak.workload.predicates import Constraint
@@ -65,8 +67,7 @@ FLOATS = {"dtype": pl.Float64}
     ({"stages__kind": ["TASK", "BATCH"]}, "stages: a value does not fit its column"),
     ({"stages__priority": [None, 1]}, "stages: priority must be given, row 0 has None"),
     ({"stages__gpu": [1.0, 1.0]}, "unknown gpu"),
-    ({"stages__cpu": [1.0, 0.0]}, "stages: a request must not round to zero of everything (cpu), row 1 has 0"),
-    ({"stages__cpu": [0.4, 1.0]}, "stages: a request must not round to zero of everything (cpu), row 0 has 0"),
+    ({"stages__cpu": [1.0, 0.0]}, "stages: a request must ask for something (cpu), row 1 has 0"),
     ({"stages__cpu": [1.0, -0.5]}, "stages: cpu must not be negative, row 1 has -0.5"),
     ({"stages__cpu": [math.nan, 1.0]}, "stages: cpu must be a number, row 0 has nan"),
     ({"stages__cpu": [1.0, None]}, "stages: cpu must be a number, row 1 has nan"),
@@ -176,20 +177,30 @@ def test_google_decimals_become_exact_units():
     cpu = Resource("cpu", 1e-8, "of the largest machine")
     printed = ["0.0125", "0.06873", "0.01562", "0.2498", "0.5", "0.03085", "1", "0.4995", "1e-05", "0.0001554"]
     units = [1250000, 6873000, 1562000, 24980000, 50000000, 3085000, 100000000, 49950000, 1000, 15540]
-    assert to_units(np.array([float(text) for text in printed]), cpu, "here").tolist() == units
+    assert asked_units(np.array([float(text) for text in printed]), cpu, "here").tolist() == units
 
 
 def test_ten_tenths_fill_a_machine_exactly():
     # 0.1 added ten times is 0.9999999999999999 in floats, 0.1 + 0.2 is more than 0.3; in units both are exact
-    tenth, third = (to_units(np.array([amount]), Resource("cpu", 1e-8), "here")[0] for amount in (0.1, 0.3))
+    tenth, third = (asked_units(np.array([amount]), Resource("cpu", 1e-8), "here")[0] for amount in (0.1, 0.3))
     assert sum([0.1] * 10) != 1.0
-    assert 10 * tenth == to_units(np.array([1.0]), Resource("cpu", 1e-8), "here")[0]
+    assert 10 * tenth == asked_units(np.array([1.0]), Resource("cpu", 1e-8), "here")[0]
     assert 3 * tenth == third
 
 
-def test_amounts_are_rounded_to_the_nearest_unit():
+def test_what_is_asked_for_is_rounded_up_and_what_machines_have_down():
+    # so that no machine holds tasks that together ask for more than it has
     thousandths = Resource("cpu", 1e-3, "cores")
-    assert to_units(np.array([0.0014, 0.0016, 2.9996]), thousandths, "here").tolist() == [1, 2, 3000]
+    amounts = np.array([0.0, 1e-9, 0.0014, 0.0016, 2.9996, 2.0])
+    assert asked_units(amounts, thousandths, "here").tolist() == [0, 1, 2, 2, 3000, 2000]
+    assert held_units(amounts, thousandths, "here").tolist() == [0, 0, 1, 1, 2999, 2000]
+
+
+@given(st.integers(1, AMOUNT_MAX), st.integers(1, 4096), st.sampled_from([1e-8, 1e-3, 1.0, 2.0**-20]))
+def test_a_whole_number_of_units_that_was_divided_and_multiplied_is_itself(units, parts, size):
+    each = Resource("cpu", size)
+    amount = np.array([units * size / parts * parts])
+    assert asked_units(amount, each, "here").tolist() == held_units(amount, each, "here").tolist() == [units]
 
 
 # -- fleets ------------------------------------------------------------------------------------------------------------

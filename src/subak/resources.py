@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # the names and limits are asked for by those who compute not
     import numpy as np
 
 AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
+GRACE = 4e-6  # of a unit: some eight times the last bit of a float near AMOUNT_MAX
 CPU = "cpu"  # the resource that tasks can share by turns
 RESERVED_NAMES = frozenset({
     "job", "stage", "task", "index", "queue", "user", "name", "kind", "priority", "constraints", "depends_on",
@@ -46,15 +47,32 @@ def cpu_row(resources: tuple[Resource, ...]) -> int:
     return names.index(CPU)
 
 
-def to_units(amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:
-    """Return *amounts* (float[row], in ``resource.of``) as int32[row] units, rounded to the nearest.
+def asked_units(amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:
+    """Return what is asked for (float[row], in ``resource.of``) as int32[row] units: rounded up, so never to 0.
 
+    What is within GRACE of a whole number of units is that number: it came of one, by a division.
     *where* names the table in errors. Raises InputError for a NaN, a negative amount, or one above 2^31-1 units.
     """
     import numpy as np  # noqa: PLC0415  (see above)
 
+    counted = np.asarray(amounts, dtype=np.float64) / resource.unit
+    return _units(np.maximum(np.ceil(counted - GRACE), counted > 0), amounts, resource, where)
+
+
+def held_units(amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:
+    """Return what machines have (float[row], in ``resource.of``) as int32[row] units: rounded down.
+
+    Otherwise as `asked_units`.
+    """
+    import numpy as np  # noqa: PLC0415  (see above)
+
+    return _units(np.floor(np.asarray(amounts, dtype=np.float64) / resource.unit + GRACE), amounts, resource, where)
+
+
+def _units(units: np.ndarray, amounts: np.ndarray, resource: Resource, where: str) -> np.ndarray:
+    import numpy as np  # noqa: PLC0415  (see above)
+
     amounts = np.asarray(amounts, dtype=np.float64)
-    units = np.rint(amounts / resource.unit)
     _refuse(np.isnan(amounts), amounts, f"{where}: {resource.name} must be a number")
     _refuse(amounts < 0, amounts, f"{where}: {resource.name} must not be negative")
     _refuse(units > AMOUNT_MAX, amounts,

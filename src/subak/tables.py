@@ -1,16 +1,17 @@
 """What the workload's and the fleet's tables share: column checks with worded errors, and their files."""
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
 from subak.errors import InputError, RunError, first_line
 from subak.output.places import refuse_bytes
-from subak.resources import Resource, to_units
+from subak.resources import Resource
 
 ColumnType = DataType | DataTypeClass
 PACKED: dict[str, Any] = {"compression": "zstd", "compression_level": 2}  # two thirds of level 3's time, 4 % larger
@@ -52,15 +53,19 @@ def amount_rules(amounts: Iterable[str]) -> list[Rule]:
         for name in amounts]
 
 
-def in_units(table: pl.DataFrame, resources: tuple[Resource, ...], where: str) -> pl.DataFrame:
-    """Return *table* with its float amounts (in ``resource.of``) as int32 units; absent columns stay absent."""
+def in_units(table: pl.DataFrame, resources: tuple[Resource, ...], where: str,
+             rounded: Callable[[np.ndarray, Resource, str], np.ndarray]) -> pl.DataFrame:
+    """Return *table* with its float amounts (in ``resource.of``) as int32 units; absent columns stay absent.
+
+    *rounded* is `asked_units` of requests, `held_units` of machines.
+    """
     columns = [resource for resource in resources if resource.name in table.columns]
     try:
         amounts = {resource.name: table[resource.name].cast(pl.Float64).to_numpy() for resource in columns}
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{where}: an amount must be a number: {first_line(error)}") from None
     return table.with_columns(
-        pl.Series(resource.name, to_units(amounts[resource.name], resource, where)) for resource in columns
+        pl.Series(resource.name, rounded(amounts[resource.name], resource, where)) for resource in columns
     )
 
 

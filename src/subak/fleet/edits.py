@@ -16,7 +16,7 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet, uniform_fleet
-from subak.resources import AMOUNT_MAX, CPU, Resource, cpu_row, to_units
+from subak.resources import AMOUNT_MAX, CPU, Resource, cpu_row, held_units
 from subak.tables import Provenance
 
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread more evenly than those of any other number
@@ -136,7 +136,7 @@ def _are_of(fleet: Fleet, capacity: Mapping[str, float], what: str) -> np.ndarra
     for name, amount in capacity.items():
         if name not in known:
             raise InputError(f"{what}: the fleet has {', '.join(known)}, and no {name}")
-        alike &= fleet.machines[name].to_numpy() == to_units(np.array([amount]), known[name], what)[0]
+        alike &= fleet.machines[name].to_numpy() == held_units(np.array([amount]), known[name], what)[0]
     return alike
 
 

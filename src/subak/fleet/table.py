@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.resources import Resource
+from subak.resources import Resource, held_units
 from subak.tables import (
     ColumnType,
     Provenance,
@@ -110,9 +110,9 @@ def make_fleet(
     empty_changes = pl.DataFrame(schema={**CHANGE_COLUMNS, **{r.name: pl.Float64 for r in resources}})
     return _checked(
         resources,
-        in_units(machines, resources, "machines"),
+        in_units(machines, resources, "machines", held_units),
         pl.DataFrame(schema=ATTRIBUTE_COLUMNS) if attributes is None else attributes,
-        in_units(empty_changes if changes is None else changes, resources, "changes"),
+        in_units(empty_changes if changes is None else changes, resources, "changes", held_units),
         provenance or Provenance(),
         np.zeros((0, len(machines))) if speeds is None else speeds,
     )

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.resources import Resource
+from subak.resources import Resource, asked_units
 from subak.tables import (
     ColumnType,
     Provenance,
@@ -138,8 +138,16 @@ def make_workload(
     Tasks are sorted by arrival, equal arrivals keeping their order. Raises InputError naming the rule and the row.
     """
     amount_columns(resources)
-    header = _Header(tuple(resources), provenance or Provenance(), observed)
-    return _checked(header, jobs, in_units(stages, resources, "stages"), tasks)
+    counted = in_units(stages, resources, "stages", asked_units)
+    return workload_of_units(jobs, counted, tasks, resources, provenance, observed)
+
+
+def workload_of_units(
+    jobs: pl.DataFrame, stages: pl.DataFrame, tasks: pl.DataFrame, resources: tuple[Resource, ...],
+    provenance: Provenance | None = None, observed: Observed | None = None,
+) -> Workload:
+    """Build a checked workload of stages that ask for whole units, as `asked_units` makes them; see `make_workload`."""
+    return _checked(_Header(tuple(resources), provenance or Provenance(), observed), jobs, stages, tasks)
 
 
 def read_workload(folder: Path) -> Workload:
@@ -207,7 +215,7 @@ def _check_stages(stages: pl.DataFrame, job_count: int, amounts: list[str]) -> N
         *amount_rules(amounts),
         *_optional_rules(stages),
         Rule(pl.all_horizontal(pl.col(name) == 0 for name in amounts),
-             f"a request must not round to zero of everything ({', '.join(amounts)})", amounts[0]),
+             f"a request must ask for something ({', '.join(amounts)})", amounts[0]),
         Rule(pl.col("constraints").list.eval(pl.element().is_null()).list.any(), "a constraint must not be empty",
              "constraints"),
     ])

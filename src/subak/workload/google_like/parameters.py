@@ -14,7 +14,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.output.writing import write_file
-from subak.resources import Resource, to_units
+from subak.resources import Resource, asked_units
 from subak.toml_files import read_toml
 from subak.workload.predicates import OPERATORS, Constraint
 
@@ -262,10 +262,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for number, request in enumerate(self.requests):
             require(sorted(request.amounts) == sorted(names),
                     f"requests: class {number} must name each of {', '.join(names)} once", sorted(request.amounts))
-        units = [to_units(np.array([request.amounts[resource.name] for request in self.requests]), resource, "requests")
+        units = [asked_units(np.array([request.amounts[resource.name] for request in self.requests]), resource,
+                             "requests")
                  for resource in self.resources]
         for number in np.flatnonzero(~np.any(units, axis=0)).tolist():
-            require(False, f"requests: class {number} must not round to zero of everything",
+            require(False, f"requests: class {number} must ask for something",
                     self.requests[number].amounts)
 
     def _require_jobs(self) -> None:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from subak.resources import AMOUNT_MAX, Resource
+from subak.resources import AMOUNT_MAX, Resource, asked_units
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import refuse_too_many
 from subak.workload.readers.files.stream import Block, refuse_lines
 from subak.workload.readers.options import Options
-from subak.workload.table import OUTCOMES, TIME_MAX_S, Observed, Workload, make_workload
+from subak.workload.table import OUTCOMES, TIME_MAX_S, Observed, Workload, workload_of_units
 
 ROW_COLUMNS: dict[str, ColumnType] = {
     "job": pl.String, "queue": pl.String, "user": pl.String,
@@ -44,7 +44,7 @@ NEVER_STARTED = "never started, so its run time is unknown"
 def usual_rules(resources: tuple[Resource, ...], options: Options) -> list[tuple[pl.Expr, str]]:
     """Return the rules of `conversion.fate` that hold of rows of any format: what is unknown, impossible, or cut."""
     arrival, run_time, count = pl.col("arrival"), pl.col("run_time"), pl.col("count")
-    nothing = pl.all_horizontal(pl.col(each.name) < each.unit / 2 for each in resources)
+    nothing = pl.all_horizontal(pl.col(each.name) == 0 for each in resources)
     return [
         (arrival.is_null(), NO_ARRIVAL),
         (run_time.is_null(), NO_RUN_TIME),
@@ -86,7 +86,7 @@ def workload_of_rows(
     """
     counts = rows["count"].cast(pl.Float64).sum() if "count" in rows.columns else len(rows)
     refuse_too_many(float(counts), provenance.name)
-    units = [(pl.col(each.name) / each.unit).round().cast(pl.Int64).alias(each.name) for each in resources]
+    units = [pl.Series(each.name, asked_units(rows[each.name].to_numpy(), each, "rows")) for each in resources]
     missing = [words.alias(name) for name, words in DEFAULTS.items() if name not in rows.columns]
     given = [name for name in ROW_COLUMNS if name in rows.columns]  # copies of others would cost
     table = rows.select(*given, *units, *missing).sort("arrival", maintain_order=True).with_row_index("row")
@@ -98,7 +98,7 @@ def workload_of_rows(
              "gang", "gang_row"]
     stages = table.select(alike).unique(maintain_order=True).with_row_index("stage")
     placed = table.join(stages, on=alike, how="left", nulls_equal=True, maintain_order="left")
-    return make_workload(jobs, _stage_table(stages, resources, constraints), _task_table(placed), resources,
+    return workload_of_units(jobs, _stage_table(stages, resources, constraints), _task_table(placed), resources,
                          provenance, observed)
 
 
@@ -110,10 +110,10 @@ def _stage_table(
     if stages["scheduling_class"].count():
         optional.append(pl.col("scheduling_class").cast(pl.Int32))
     return stages.select(
-        *optional, job="job_row", name=pl.int_range(pl.len()).over("job_row").cast(pl.String),
+        *optional, *(each.name for each in resources), job="job_row",
+        name=pl.int_range(pl.len()).over("job_row").cast(pl.String),
         depends_on=pl.lit([], pl.List(pl.UInt32)), kind="kind", priority=pl.col("priority").cast(pl.Int32),
         constraints=lists.gather((stages["constraint_set"].cast(pl.Int64) + 1).fill_null(0)),
-        **{each.name: pl.col(each.name) * each.unit for each in resources},
     )
 
 

@@ -5,15 +5,16 @@ Times keep the trace's clock: 0 stands for "before the trace began", its first r
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
-from subak.resources import Resource
+from subak.resources import Resource, asked_units
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import KEPT, Account, account, fate
 from subak.workload.readers.google.attempts import EVENT_KILL, NO_EVENT, find_attempts, sort_events
 from subak.workload.readers.options import Options
-from subak.workload.table import OUTCOMES, Observed, Workload, make_workload
+from subak.workload.table import OUTCOMES, Observed, Workload, workload_of_units
 
 UNIT = 1e-8  # the traces' amounts have 4 significant digits and at most 8 decimals: they convert exactly
 RESOURCES = (Resource("cpu", UNIT, "of the largest machine"), Resource("memory", UNIT, "of the largest machine"))
@@ -47,6 +48,13 @@ class Constraints(NamedTuple):
 
 
 # Attempts and their fates
+
+
+def requests(events: pl.DataFrame) -> list[pl.Series]:
+    """Return what events ask for of each resource, in units; NO_EVENT where they do not say."""
+    given = {each: asked_units(events[each.name].fill_null(0.0).to_numpy(), each, "events") for each in RESOURCES}
+    return [pl.Series(each.name, np.where(events[each.name].is_null(), NO_EVENT, units), pl.Int32)
+            for each, units in given.items()]
 
 
 def attempts_of(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -159,7 +167,7 @@ def workload_of(kept: pl.DataFrame, constraints: list[list[dict[str, str]]], use
     tasks = kept.join(jobs, on=["job", "number"], how="left", maintain_order="left")
     stages = tasks.select(alike).unique(maintain_order=True).with_row_index("stage")
     tasks = tasks.join(stages, on=alike, how="left", nulls_equal=True, maintain_order="left")
-    return make_workload(
+    return workload_of_units(
         _job_table(jobs, users),
         _stage_table(stages, constraints),
         tasks.select("stage", "index", pl.col("arrival") / SECOND, "run_time", "outcome",
@@ -187,5 +195,5 @@ def _stage_table(stages: pl.DataFrame, constraints: list[list[dict[str, str]]]) 
     return stages.select(
         job=pl.col("job_row"), name=place.cast(pl.String), depends_on=pl.lit([], pl.List(pl.UInt32)),
         kind="kind", priority=pl.col("priority").cast(pl.Int32), constraints=lists.gather(rows),
-        cpu=pl.col("cpu") * UNIT, memory=pl.col("memory") * UNIT, **({"scheduling_class": of_class} if known else {}),
+        cpu="cpu", memory="memory", **({"scheduling_class": of_class} if known else {}),
     )

@@ -37,6 +37,7 @@ from subak.workload.readers.google.tasks import (
     event_account,
     kept_tasks,
     observed_span,
+    requests,
     task_remarks,
     with_fates,
     workload_of,
@@ -150,10 +151,9 @@ def _check_events(table: pl.DataFrame, block: Block) -> None:
 
 
 def _narrow(table: pl.DataFrame) -> pl.DataFrame:
-    amounts = [(pl.col(name) / UNIT).round().fill_null(NO_EVENT).cast(pl.Int32) for name in ("cpu", "memory")]
     return table.select(
         "job", pl.col("index").cast(pl.Int32), "time", pl.col("event").cast(pl.UInt8),
-        pl.col("priority").cast(pl.Int16), *amounts,
+        pl.col("priority").cast(pl.Int16), *requests(table),
         scheduling_class=pl.col("class").cast(pl.Int8, strict=False).fill_null(NO_EVENT),
     ).select(EVENT_COLUMNS)
 

@@ -55,6 +55,7 @@ from subak.workload.readers.google.tasks import (
     event_account,
     kept_tasks,
     observed_span,
+    requests,
     task_remarks,
     with_fates,
     workload_of,
@@ -183,10 +184,9 @@ def _checked(table: pl.DataFrame, block: Block) -> pl.DataFrame:
 
 
 def _narrow(table: pl.DataFrame) -> pl.DataFrame:
-    amounts = [(pl.col(name) / UNIT).round().fill_null(NO_EVENT).cast(pl.Int32) for name in ("cpu", "memory")]
     return table.select(
         "job", pl.col("index").cast(pl.Int32), "time", pl.col("event").cast(pl.UInt8),
-        pl.col("priority").cast(pl.Int16), *amounts,
+        pl.col("priority").cast(pl.Int16), *requests(table),
         scheduling_class=pl.col("class").cast(pl.Int8, strict=False).fill_null(NO_EVENT),
         constraint_set=pl.col("constraint").cast(pl.Int32))
 
