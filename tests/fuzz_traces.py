@@ -157,7 +157,12 @@ def _case(name: str, form: Format, text: str | bytes, pack: str | None = None, o
         content = content.rstrip(b"\n")
     files = {**form.beside, form.file + packing: packed(content, packing)}
     source = form.source + (packing if form.source == form.file else "")
-    return Case(name, ("convert", form.reader, source, *form.options, "--out", "R"), files, odd=odd)
+    return Case(name, ("convert", form.reader, source, *form.options, *_strict(form.reader), "--out", "R"), files, odd=odd)
+
+
+def _strict(reader: str) -> tuple[str, ...]:
+    """Return the option by which a format that would drop a bad row, and read the others, refuses it."""
+    return ("--max-lost", "0") if "max_lost" in READERS[reader].options else ()
 
 
 def line_cases() -> Iterator[Case]:
@@ -204,7 +209,7 @@ def file_cases() -> Iterator[Case]:
 
 def _plain(name: str, form: Format, packing: str, content: bytes | None) -> Case:
     source = form.source + (packing if form.source == form.file else "")
-    return Case(name, ("convert", form.reader, source, *form.options, "--out", "R"), {**form.beside, form.file + packing: content})
+    return Case(name, ("convert", form.reader, source, *form.options, *_strict(form.reader), "--out", "R"), {**form.beside, form.file + packing: content})
 
 
 def absent_cases() -> Iterator[Case]:

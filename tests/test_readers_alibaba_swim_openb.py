@@ -27,7 +27,7 @@ def write(path: Path, *lines: str) -> Path:
 
 
 def convert(name: str, source: Path, **options) -> Conversion:
-    return READERS[name].read(source, Options(**options), ignore_progress)
+    return READERS[name].read(source, Options(**{"max_lost": 1.0} | options), ignore_progress)
 
 
 # Alibaba 2018
@@ -444,7 +444,7 @@ def test_every_pod_is_kept_or_dropped_for_a_reason(tmp_path):
         pod("g", milli=0), pod("h", deleted=40), arrival_end=50.0)
     assert conversion.accounts[0].used == {"kept": 3}
     assert conversion.accounts[0].dropped == dict.fromkeys([
-        "pod seen before", "never scheduled, so its run time is unknown", "deletion time unknown",
+        "pod seen before", "never started, so its run time is unknown", "deletion time unknown",
         "deleted before it was scheduled", "asks for nothing of anything", "arrived outside the slice"], 1)
     assert conversion.remarks["pods with run time 0"] == 1
     assert conversion.remarks[
@@ -520,7 +520,7 @@ def test_a_header_is_needed(tmp_path):
 def test_the_published_openb():
     conversion = convert("openb", trace("openb2023"))
     assert len(conversion.workload.tasks) == 7_255
-    assert conversion.accounts[0].dropped == {"never scheduled, so its run time is unknown": 897}
+    assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 897}
     assert conversion.fleet.capacity.sum(axis=1, dtype=int).tolist() == [125_514_000, 612_028_416, 6_212_000]
     assert conversion.workload.tasks["outcome"].value_counts(sort=True).rows() == [
         ("KILL", 5_159), ("FAIL", 1_870), ("FINISH", 192), ("CENSORED", 34)]

@@ -128,7 +128,8 @@ def test_a_priority_of_0_stays(tmp_path):
 
 def test_numbers_of_helios_are_whole_and_0_or_more(tmp_path):
     with pytest.raises(InputError, match="line 3: gpu_num must be a whole number, 0 or more"):
-        read_sacct(tmp_path, PUBLISHED[0], PUBLISHED[1].replace("vchbv,4,", "vchbv,-4,"), name="helios", head=HELIOS)
+        read_sacct(tmp_path, PUBLISHED[0], PUBLISHED[1].replace("vchbv,4,", "vchbv,-4,"), name="helios", head=HELIOS,
+                   max_lost=0.0)
 
 
 def test_instants_of_philly_are_instants(tmp_path):

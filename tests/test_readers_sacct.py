@@ -36,7 +36,7 @@ def job(
 def read(tmp_path: Path, *lines: str, name="sacct", head=HEAD, **options):
     path = tmp_path / "jobs.txt"
     path.write_text("".join(f"{line}\n" for line in (head, *lines)))
-    return READERS[name].read(path, Options(**options), ignore_progress)
+    return READERS[name].read(path, Options(**{"max_lost": 1.0} | options), ignore_progress)
 
 
 def tasks(conversion) -> list[tuple]:
@@ -45,7 +45,7 @@ def tasks(conversion) -> list[tuple]:
 
 def test_a_job_on_nodes_is_a_gang_that_shares_its_request(tmp_path):
     conversion = read(
-        tmp_path, job(nodes="2", asked="cpu=8,mem=16G,node=2,gres/gpu=4,gres/gpu:a100=4"), job("101", submit=30)
+        tmp_path, job(nodes="2", got="cpu=8,mem=16G,node=2,gres/gpu=4,gres/gpu:a100=4"), job("101", submit=30)
     )
     workload = conversion.workload
     assert [each.name for each in workload.resources] == ["cpu", "memory", "gpu"]
@@ -111,8 +111,10 @@ def test_states_are_outcomes(tmp_path, state, outcome):
 )
 def test_what_tres_ask_for(tmp_path, tres, requests):
     # A second job, so that memory is among the resources even where the first asks for less than a MiB
-    conversion = read(tmp_path, job(asked=tres), job("101", submit=1, asked="cpu=1,mem=1G"))
-    assert conversion.workload.requests[:, 0].tolist() == requests
+    other = job("101", submit=1, asked="cpu=1,mem=1G", got="cpu=1,mem=1G")
+    asked = read(tmp_path, job(asked=tres), other, amounts="requested")
+    allocated = read(tmp_path, job(asked="cpu=64,mem=1T", got=tres), other)
+    assert asked.workload.requests[:, 0].tolist() == allocated.workload.requests[:, 0].tolist() == requests
 
 
 def test_estimates_eligibility_and_what_was_cancelled_in_the_queue(tmp_path):
@@ -199,11 +201,11 @@ def test_times_may_be_local_and_columns_few(tmp_path):
         (job(submit="soon"), "line 2: Submit must be an instant .* not soon"),
         (job(elapsed="1:2"), "line 2: Elapsed must be a duration"),
         (job(nodes="1.5"), "line 2: NNodes must be a whole number"),
-        (job(asked="cpu=many"), "line 2: TRES must be as"),
-        (job(asked="cpu=1,gres/gpu:a100:2"), "line 2: TRES must be as"),
+        (job(asked="cpu=many"), "line 2: ReqTRES must be as"),
+        (job(asked="cpu=1,gres/gpu:a100:2"), "line 2: ReqTRES must be as"),
         (job(number="x"), "line 2: JobID must begin with a number"),
         (job(number=""), "line 2: JobID must begin with a number"),
-        ("1|2", "line 2: needs 14 columns, has 2"),
+        ("1|2", "line 2: must have 14 columns, not 2"),
     ],
 )
 def test_a_mistake_is_named(tmp_path, line, message):
@@ -218,7 +220,7 @@ def test_a_job_that_names_no_nodes_and_no_tasks_is_one_task(tmp_path):
 
 
 def test_what_is_not_modelled_is_remarked(tmp_path):
-    conversion = read(tmp_path, job(asked="cpu=1,mem=1G,node=1,billing=1,fs/disk=3,gres/gpu:a100=1,license/x=1"))
+    conversion = read(tmp_path, job(got="cpu=1,mem=1G,node=1,billing=1,fs/disk=3,gres/gpu:a100=1,license/x=1"))
     assert conversion.remarks["TRES that are not modelled"] == "fs/disk, license/x"
 
 

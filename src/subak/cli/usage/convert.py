@@ -10,8 +10,10 @@ from subak.cli.ending import loading
 from subak.errors import InputError
 from subak.nearest import did_you_mean
 from subak.resources import parse_amounts
-from subak.workload.readers import FORMATS
+from subak.workload.readers import ALIASES, FORMATS
 from subak.workload.readers.options import (
+    Amounts,
+    Blanks,
     Censored,
     Computer,
     FleetChoice,
@@ -48,7 +50,22 @@ def convert(
         metavar="SIGN", show_default=False,
         help="table: what separates fields: a comma, a semicolon, a tab or | [default: as the first line tells].",
     )] = "",
+    columns: Annotated[str, typer.Option(
+        metavar="NAME,...", show_default=False,
+        help="table: the names of all columns, in order, where the file has no line of them.")] = "",
+    blanks: Annotated[Blanks, typer.Option(
+        help="table: an amount that is empty is 0, or it is unknown, and its row is dropped.")] = "zero",
     gang: Annotated[bool, typer.Option("--gang", help="table: the tasks of a row start together.")] = False,
+    amounts: Annotated[Amounts, typer.Option(
+        help="sacct, swf: a job asks for what was allocated to it, where the file has that, or for what its user "
+             "requested.")] = "allocated",
+    zone: Annotated[str, typer.Option(
+        metavar="ZONE", show_default=False,
+        help="sacct, helios, table: the zone of times that name none, such as Europe/Paris [default: as they stand; "
+             "an hour that clocks skip or show twice is then not seen].")] = "",
+    max_lost: Annotated[str, typer.Option(
+        metavar="SHARE", help="Refuse a trace of which more of the load than this is in rows that cannot be read.",
+    )] = "10%",
     resubmissions: Annotated[Resubmissions, typer.Option(
         help="google2011, google2019: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), "
              "or one more attempt of the same task, which then arrives at its first SUBMIT and runs as long as its "
@@ -115,6 +132,7 @@ def convert(
     Kubernetes: `kubectl get pods -A -o json > K/pods.json; kubectl get nodes -o json > K/nodes.json`, then `subak
     convert pods K --out W`.
     """
+    trace_format = ALIASES.get(trace_format, trace_format)
     if trace_format not in FORMATS:
         raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}"
                          + did_you_mean(trace_format, FORMATS))
@@ -122,7 +140,9 @@ def convert(
                       arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer,
                       batch=batch, unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
                       reduce_slots=reduce_slots, rack_local=rack_local, off_rack=off_rack, columns=tuple(map_ or ()),
-                      separator=separator, gang=gang,
+                      separator=separator, gang=gang, amounts=amounts, blanks=blanks, zone=zone,
+                      names=tuple(name.strip() for name in columns.split(",")) if columns else (),
+                      max_lost=_share("--max-lost", max_lost),
                       model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     if (out is None) == (not preview):
         raise InputError("--out: must name the folder to write, or --preview be given, which writes none; not both")
@@ -133,3 +153,15 @@ def convert(
         command.preview(trace_format, source, options)
     else:
         command.convert(trace_format, source, out, options, overwrite)
+
+
+def _share(option: str, text: str) -> float:
+    """Return a share such as 0.1 or 10%. Raises InputError, naming *option*, for what is none."""
+    number, percent = text.removesuffix("%"), text.endswith("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise InputError(f"{option}: must be a share from 0 to 1, such as 0.1 or 10%, not {text[:40]!r}")
+    return value

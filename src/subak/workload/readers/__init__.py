@@ -17,6 +17,9 @@ FORMATS = {  # the module, or the room, that reads each
 }
 
 
+ALIASES = {"slurm": "sacct", "kubernetes": "pods", "k8s": "pods"}  # what else people call a format
+
+
 class _Readers(Mapping[str, "Reader"]):
     """The readers by format; each is loaded when it is asked for."""
 

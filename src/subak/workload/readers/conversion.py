@@ -1,5 +1,5 @@
 """A conversion: what a reader makes of a trace, with an account of every row it read."""
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,13 +10,17 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.output.writing import write_file
+from subak.resources import Resource
+from subak.workload.readers.fates import KEPT
+from subak.workload.readers.files.faults import FIELDS
 from subak.workload.readers.files.stream import Advance
+from subak.workload.readers.load import Load, load_of, refuse_lost
 from subak.workload.readers.options import Options
 from subak.workload.table import Workload
 
-KEPT = "kept"
 CONVERTED_TASKS_MAX = 200_000_000  # some 8 GB while converting
-DROPPED_COLUMNS = ("table", "file", "line", "reason")  # of dropped.csv; lines of Parquet are rows, of JSON values
+# Of dropped.csv: lines of Parquet are rows, of JSON values; the column and the value where a field was none
+DROPPED_COLUMNS = ("table", "file", "line", "reason", "column", "value")
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -40,11 +44,6 @@ def account(table: str, rows: int, used: Mapping[str, int], dropped: Mapping[str
     return result
 
 
-def fate(rules: Iterable[tuple[pl.Expr, str]]) -> pl.Expr:
-    """Return the words of the first rule that holds of a row, and KEPT where none does."""
-    return pl.coalesce(*(pl.when(rule).then(pl.lit(words)) for rule, words in rules), pl.lit(KEPT))
-
-
 def kept_of(fated: pl.DataFrame, where: object, rows: str) -> pl.DataFrame:
     """Return the rows whose `fate` is KEPT. Raises InputError, beginning with *where*, when there is none."""
     kept = fated.filter(fate=KEPT)
@@ -52,6 +51,14 @@ def kept_of(fated: pl.DataFrame, where: object, rows: str) -> pl.DataFrame:
         most = fated.group_by("fate").len().sort("len", "fate", descending=[True, False])["fate"]
         raise InputError(f"{where}: none of its {len(fated):,} {rows} can be kept; most: {most[0]}")
     return kept
+
+
+def kept_load(fated: pl.DataFrame, where: object, rows: str, resources: Sequence[Resource], options: Options,
+              word: str = "line") -> tuple[pl.DataFrame, tuple[Load, ...]]:
+    """Return the rows that are kept, and the load of all. Raises InputError when there is none, or too much is lost."""
+    loads = load_of(fated, resources)
+    refuse_lost(fated, loads, f"{where}, {word}" if "line" in fated.columns else where, options)
+    return kept_of(fated, where, rows), loads
 
 
 def with_recorded(tasks: pl.DataFrame) -> pl.DataFrame:
@@ -77,9 +84,16 @@ def _met(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def dropped_of(table: str, fated: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Return the rows of a file that are dropped, DROPPED_COLUMNS; *fated* has the columns `line` and `fate`."""
+    """Return the rows of a file that are dropped, DROPPED_COLUMNS; *fated* has the columns `line` and `fate`.
+
+    Where a field was none, its column and its value stand there too.
+    """
     gone = fated.filter(pl.col("fate") != KEPT)
-    return gone.select(table=pl.lit(table), file=pl.lit(path.name), line=pl.col("line").cast(pl.Int64), reason="fate")
+    if "fault" not in gone.columns:
+        gone = gone.with_columns(pl.lit(None, pl.String).alias(name) for name in FIELDS)
+    column, value = (pl.when(pl.col("fate") == pl.col("fault")).then(name) for name in FIELDS[1:])
+    return gone.select(table=pl.lit(table), file=pl.lit(path.name), line=pl.col("line").cast(pl.Int64), reason="fate",
+                       column=column, value=value)
 
 
 class Shown(NamedTuple):
@@ -94,7 +108,8 @@ class Shown(NamedTuple):
 class Conversion:
     """A workload, its fleet if the trace has machines, the accounts, and remarks as pairs of words and a value.
 
-    *dropped* names each row that was dropped (DROPPED_COLUMNS), of formats in which a row is a task or a job.
+    *dropped* names each row that was dropped (DROPPED_COLUMNS), of formats in which a row is a task or a job; *loads*
+    say how much of the work is kept.
     """
 
     workload: Workload
@@ -103,6 +118,7 @@ class Conversion:
     remarks: dict[str, int | float | str]
     dropped: pl.DataFrame | None = None
     understood: Shown | None = None
+    loads: tuple[Load, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write the workload into an existing *folder*, the fleet into its subfolder `fleet`, and what was dropped."""

@@ -13,6 +13,8 @@ Shuffle = Literal["ignored", "stage", "task"]
 Unfinished = Literal["keep", "drop"]
 Slots = Literal["common", "separate"]
 Computer = Literal["nodes", "one-machine"]
+Amounts = Literal["allocated", "requested"]
+Blanks = Literal["zero", "unknown"]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +45,20 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[str, ...] = ()  # of a table: what was given as --map
     separator: str = ""  # of a table; empty: as its first line tells
     gang: bool = False
+    amounts: Amounts = "allocated"
+    blanks: Blanks = "zero"  # of a table: what an empty field says of an amount
+    names: tuple[str, ...] = ()  # of a table without a line of names: those of its columns
+    zone: str = ""  # of instants that name none
+    max_lost: float = 0.1  # share of the load that may be lost
 
     def __post_init__(self) -> None:
         low, high = self.arrival_min, self.arrival_end
         if not 0 <= low < high:
             raise InputError(f"slice: needs 0 <= --from < --until, not {low:g} and {high:g}")
+        twice = next((name for place, name in enumerate(self.names) if not name or name in self.names[:place]), None)
+        if twice is not None:
+            raise InputError(f"--columns: must name each column once, not {twice[:40]!r}"
+                             + (" twice" if twice else ""))
         for name, slots in (("--map-slots", self.map_slots), ("--reduce-slots", self.reduce_slots)):
             if not 1 <= slots <= AMOUNT_MAX:
                 raise InputError(f"{name}: must be 1 to {AMOUNT_MAX}, not {slots}")

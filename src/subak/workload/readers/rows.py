@@ -13,6 +13,8 @@ from subak.resources import AMOUNT_MAX, Resource, asked_units
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import refuse_too_many
+from subak.workload.readers.fates import Fate
+from subak.workload.readers.files.faults import Faults
 from subak.workload.readers.files.stream import Block, refuse_lines
 from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, TIME_MAX_S, Observed, Workload, workload_of_units
@@ -39,19 +41,20 @@ NO_COUNT = "number of tasks unknown or 0"
 ZERO_REQUEST = "asks for nothing of anything"
 SEEN_BEFORE = "seen before"
 NEVER_STARTED = "never started, so its run time is unknown"
+FAULTY = Fate(pl.col("fault").is_not_null(), pl.col("fault"))
 
 
-def usual_rules(resources: tuple[Resource, ...], options: Options) -> list[tuple[pl.Expr, str]]:
-    """Return the rules of `conversion.fate` that hold of rows of any format: what is unknown, impossible, or cut."""
+def usual_rules(resources: tuple[Resource, ...], options: Options) -> list[Fate]:
+    """Return the rules that hold of rows of any format: what is unknown, impossible, or cut."""
     arrival, run_time, count = pl.col("arrival"), pl.col("run_time"), pl.col("count")
     nothing = pl.all_horizontal(pl.col(each.name) == 0 for each in resources)
     return [
-        (arrival.is_null(), NO_ARRIVAL),
-        (run_time.is_null(), NO_RUN_TIME),
-        (run_time < 0, BACKWARDS),
-        (count.is_null() | (count < 1), NO_COUNT),
-        (nothing, ZERO_REQUEST),
-        ((arrival < options.arrival_min) | (arrival >= options.arrival_end), OUTSIDE),
+        Fate(arrival.is_null(), NO_ARRIVAL),
+        Fate(run_time.is_null(), NO_RUN_TIME),
+        Fate(run_time < 0, BACKWARDS),
+        Fate(count.is_null() | (count < 1), NO_COUNT),
+        Fate(nothing, ZERO_REQUEST, load=False),
+        Fate((arrival < options.arrival_min) | (arrival >= options.arrival_end), OUTSIDE, load=False),
     ]
 
 
@@ -67,6 +70,20 @@ def refuse_times(table: pl.DataFrame, block: Block, *names: str) -> None:
     """Raise InputError for the first row with a time further from 0 than TIME_MAX_S."""
     for name in names:
         refuse_lines(table, pl.col(name).abs() > TIME_MAX_S, block, f"{name} must be at most {TIME_MAX_S:g} s", name)
+
+
+def add_amounts(faults: Faults, table: pl.DataFrame, resources: Sequence[Resource]) -> None:
+    """Note the rows that ask for a negative amount, or more than there can be units."""
+    for each in resources:
+        most = AMOUNT_MAX * each.unit
+        faults.add(table, (pl.col(each.name) < 0) | (pl.col(each.name) > most),
+                   f"{each.name} must be from 0 to {most:.10g} {each.of}", each.name)
+
+
+def add_times(faults: Faults, table: pl.DataFrame, *names: str) -> None:
+    """Note the rows with a time further from 0 than TIME_MAX_S."""
+    for name in names:
+        faults.add(table, pl.col(name).abs() > TIME_MAX_S, f"{name} must be at most {TIME_MAX_S:g} s", name)
 
 
 def since_first(table: pl.DataFrame, *names: str) -> tuple[pl.DataFrame, float]:

@@ -20,10 +20,21 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import Conversion, Reader, account_of, fate, kept_of, notes, refuse_too_many
-from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
+from subak.workload.readers.conversion import (
+    Conversion,
+    Reader,
+    account_of,
+    dropped_of,
+    kept_load,
+    notes,
+    refuse_too_many,
+)
+from subak.workload.readers.fates import Fate, with_fate
+from subak.workload.readers.files.faults import Faults, Rows
+from subak.workload.readers.files.stream import Advance, Block, blocks, fields, single_file
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import NEVER_STARTED, workload_of_rows
+from subak.workload.readers.rows import FAULTY, NEVER_STARTED, OUTSIDE, workload_of_rows
+from subak.workload.readers.started import never_started
 from subak.workload.table import OUTCOMES
 
 RESOURCES = (Resource("processors", 1.0, "processors"),)
@@ -33,8 +44,7 @@ FIELDS = {"number": 0, "submit": 1, "wait": 2, "run_time": 3, "allocated": 4, "r
           "status": 10, "user": 11, "queue": 14}
 COUNTED = {"memory": 9, "preceding": 16}  # places of fields of which it is only said how many jobs have them
 WHOLE = ("number", "allocated", "requested", "status", "user", "queue")
-CANCELLED = 5.0  # status
-OUTCOME_NAMES = {0: "FAIL", 1: "FINISH", 5: "KILL"}
+OUTCOME_NAMES = {0.0: "FAIL", 1.0: "FINISH", 5.0: "KILL"}
 SWF_NODES_MAX = 1_000_000
 ONE_MACHINE = "--computer one-machine makes"
 NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
@@ -51,21 +61,24 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read an SWF file, plain or compressed. Raises InputError naming the line of the first mistake."""
     header, lines = _lines(source, advance)
     fated = _with_fates(lines, options)
-    kept = kept_of(fated, source, "jobs").sort("submit", maintain_order=True)
+    all_kept, loads = kept_load(fated, source, "jobs", RESOURCES, options)
+    kept = all_kept.sort("submit", maintain_order=True)
     accounts = (account_of("jobs", fated),)
     has_nodes = options.computer == "nodes"
     machines = _machines(header, source, has_nodes)
     remarks = _remarks(lines, kept, machines)
-    chosen = {"from": options.arrival_min, "until": options.arrival_end, "computer": options.computer}
+    chosen = {"from": options.arrival_min, "until": options.arrival_end, "computer": options.computer,
+              "amounts": options.amounts}
     provenance = _provenance(header, source, notes(accounts, remarks, chosen))
     if has_nodes:
         refuse_too_many(float(kept["processors"].sum()), source, f", or {ONE_MACHINE} a task of each job")
     workload = workload_of_rows(_rows(kept, has_nodes), RESOURCES, provenance)
-    return Conversion(workload, _fleet(header, machines, has_nodes, provenance), accounts, remarks)
+    return Conversion(workload, _fleet(header, machines, has_nodes, provenance), accounts, remarks,
+                      dropped_of("jobs", fated, source), loads=loads)
 
 
 READER = Reader("a file of the Parallel Workloads Archive, 18 fields or more a line", single_file, read,
-                frozenset({"arrival_min", "arrival_end", "computer"}))
+                frozenset({"arrival_min", "arrival_end", "computer", "amounts", "max_lost"}))
 
 
 def _lines(source: Path, advance: Advance) -> Lines:
@@ -85,40 +98,46 @@ def _numbers(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     """Return the fields of the block's job lines as numbers."""
     words = lines.filter(~pl.col("fields").list.first().str.starts_with(";"))
     words = words.with_columns(field_count=pl.col("fields").list.len())
-    too_few = pl.col("field_count") < FIELD_COUNT
-    refuse_lines(words, too_few, block, f"needs {FIELD_COUNT} fields or more", "field_count")
+    faults = Faults(Rows(words, block))
+    faults.add(words, pl.col("field_count") < FIELD_COUNT, f"must have {FIELD_COUNT} fields or more", "field_count")
     places = FIELDS | COUNTED
-    texts = words.with_columns(pl.col("fields").list.get(place).alias(name) for name, place in places.items())
-    table = texts.with_columns(pl.col(*FIELDS, *COUNTED).cast(pl.Float64, strict=False))
+    texts = words.with_columns(pl.col("fields").list.get(place, null_on_oob=True).alias(name)
+                               for name, place in places.items())
+    numbers = texts.with_columns(pl.col(*FIELDS, *COUNTED).cast(pl.Float64, strict=False))
+    table = numbers.with_columns(pl.when(pl.col(name).abs() < NUMBER_MAX).then(name).alias(name) for name in FIELDS)
     for name in FIELDS:
-        value = pl.col(name)
-        bad = table.select(value.is_null() | ~(value.abs() < NUMBER_MAX)).to_series()
-        refuse_lines(texts.with_columns(bad=bad), pl.col("bad"), block, f"{name} must be a finite number", name)
+        bad = texts.with_columns(bad=table[name].is_null())
+        faults.add(bad, pl.col("bad"), f"{name} must be a finite number", name)
     for name in WHOLE:
-        refuse_lines(table, pl.col(name) != pl.col(name).round(), block, f"{name} must be a whole number", name)
+        faults.add(table, pl.col(name) != pl.col(name).round(), f"{name} must be a whole number", name)
     for name in ("submit", "run_time", "estimate"):
-        refuse_lines(table, (pl.col(name) < 0) & (pl.col(name) != -1), block,
-                     f"{name} must not be negative (only -1, for unknown)", name)
-    refuse_lines(table, pl.max_horizontal("requested", "allocated") > AMOUNT_MAX, block,
-                 f"processors must be at most {AMOUNT_MAX}", "requested")
-    return table.drop("fields")
+        faults.add(table, (pl.col(name) < 0) & (pl.col(name) != -1),
+                   f"{name} must not be negative (only -1, for unknown)", name)
+    for name in ("requested", "allocated"):
+        faults.add(table, pl.col(name) > AMOUNT_MAX, f"{name} must be at most {AMOUNT_MAX}", name)
+    return faults.onto(table.drop("fields"))
 
 
 def _with_fates(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
     """Add `processors` and `fate`, why a line is kept or dropped; the first rule that holds counts."""
     submit = pl.col("submit")
-    never_started = (pl.col("status") == CANCELLED) & (pl.col("run_time") <= 0) & (pl.col("allocated") <= 0)
-    rules = [
-        (pl.col("status").is_in([2.0, 3.0, 4.0]), "a piece of a job (status 2, 3 or 4)"),
-        (submit < 0, "submit time unknown"),
-        (never_started, NEVER_STARTED),
-        (pl.col("run_time") < 0, "run time unknown"),
-        (pl.col("processors") <= 0, "number of processors unknown or 0"),
-        (~pl.struct("number", pl.col("status").is_in([2.0, 3.0, 4.0])).is_first_distinct(), "job number seen before"),
-        ((submit < options.arrival_min) | (submit >= options.arrival_end), "arrived outside the slice"),
-    ]
-    asked = pl.when(pl.col("requested") > 0).then("requested").otherwise("allocated")
-    return lines.with_columns(processors=asked).with_columns(fate=fate(rules))
+    piece = pl.col("status").is_in([2.0, 3.0, 4.0])
+    never = never_started(None, pl.col("outcome"), pl.col("run_time"), pl.col("allocated") > 0)
+    first, second = ("allocated", "requested") if options.amounts == "allocated" else ("requested", "allocated")
+    rows = lines.with_columns(
+        processors=pl.when(pl.col(first) > 0).then(first).otherwise(second),
+        outcome=pl.col("status").replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES))
+    known = rows.with_columns(pl.when(pl.col("run_time") >= 0).then("run_time"))
+    return with_fate(known, [
+        Fate(piece, "a piece of a job (status 2, 3 or 4)", load=False),
+        FAULTY,
+        Fate(submit < 0, "submit time unknown"),
+        Fate(never, NEVER_STARTED, load=False),
+        Fate(pl.col("run_time").is_null(), "run time unknown"),
+        Fate(pl.col("processors") <= 0, "number of processors unknown or 0"),
+        Fate(~pl.struct("number", piece).is_first_distinct(), "job number seen before", load=False),
+        Fate((submit < options.arrival_min) | (submit >= options.arrival_end), OUTSIDE, load=False),
+    ])
 
 
 def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, machines: np.ndarray | None) -> dict[str, int | float | str]:
@@ -188,10 +207,9 @@ def _rows(kept: pl.DataFrame, has_nodes: bool) -> pl.DataFrame:
     queue, user = (_named(name) for name in ("queue", "user"))
     processors = pl.col("processors")
     return kept.select(
-        "run_time", job=_whole("number"), queue=queue + "/" + user, gang=pl.lit(has_nodes), arrival="submit",
+        "run_time", "outcome", job=_whole("number"), queue=queue + "/" + user, gang=pl.lit(has_nodes), arrival="submit",
         user=pl.when(pl.col("user") >= 0).then(_whole("user")).otherwise(pl.lit("unknown")),
         estimate=pl.when(pl.col("estimate") >= 0).then("estimate"),
-        outcome=pl.col("status").cast(pl.Int64).replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES),
         recorded_start=pl.when(pl.col("wait") >= 0).then(pl.col("submit") + pl.col("wait")),
         count=(processors if has_nodes else pl.lit(1)).cast(pl.Int64),
         processors=pl.lit(1.0) if has_nodes else processors,

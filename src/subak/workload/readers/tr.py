@@ -14,7 +14,7 @@ from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import Conversion, Reader, account, notes
 from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.readers.options import Options
-from subak.workload.table import make_workload
+from subak.workload.table import TIME_MAX_S, make_workload
 
 RESOURCES = (Resource("slot", 1.0, "slots"),)
 FIXED_FIELDS = 3  # arrival, number of tasks, mean duration
@@ -63,6 +63,7 @@ def _jobs(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
     arrival, count = pl.col("arrival"), pl.col("count")
     refuse_lines(table, arrival.is_null() | ~arrival.is_finite() | (arrival < 0), block,
                  "arrival must be a finite number of seconds, 0 or more", "arrival_text")
+    refuse_lines(table, arrival > TIME_MAX_S, block, f"arrival must be at most {TIME_MAX_S:g} s", "arrival_text")
     refuse_lines(table, count.is_null() | (count < 1), block,
                  "number of tasks must be a whole number, 1 or more", "count_text")
     table = table.with_columns(duration_count=pl.col("field_count") - FIXED_FIELDS)
@@ -79,6 +80,7 @@ def _with_durations(table: pl.DataFrame, block: Block) -> pl.DataFrame:
     seconds = pl.col("seconds")
     refuse_lines(numbers, seconds.is_null() | ~seconds.is_finite() | (seconds < 0), block,
                  "durations must be finite numbers of seconds, 0 or more", "word")
+    refuse_lines(numbers, seconds > TIME_MAX_S, block, f"durations must be at most {TIME_MAX_S:g} s", "word")
     by_line = numbers.group_by("line", maintain_order=True).agg(
         mean=seconds.first(), durations=seconds.slice(1))
     return table.select("line", "arrival").join(by_line, on="line", how="left", maintain_order="left")

@@ -14,7 +14,7 @@ from subak.workload.readers.conversion import Account, Conversion, Reader, Shown
 from subak.workload.readers.options import Options
 from subak.workload.table import Workload
 
-OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map"}
+OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map", "names": "--columns"}
 FIRST_TASKS_SHOWN = LINES_SHOWN = 3
 
 
@@ -25,6 +25,7 @@ def preview(trace_format: str, source: Path, options: Options) -> None:
     conversion, console = _read(reader, source, options), Console()
     _show(conversion, console)
     console.print(_shown_table(_first_tasks(conversion.workload)))
+    _say_load(conversion)
     echo("Nothing was written: this was a preview.")
 
 
@@ -38,6 +39,7 @@ def convert(trace_format: str, source: Path, out: Path, options: Options, overwr
         with waiting(f"Writing {out}"):
             conversion.write(folder)
     _show(conversion, Console())
+    _say_load(conversion)
     echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
 
 
@@ -68,6 +70,14 @@ def _show(conversion: Conversion, console: Console) -> None:
     remarks.add_row("jobs, stages, tasks written", f"{len(workload.jobs):,}, {len(workload.stages):,}, "
                                                    f"{len(workload.tasks):,}")
     console.print(remarks)
+
+
+def _say_load(conversion: Conversion) -> None:
+    """Say what share of the work is kept: run time x tasks x amount, of each resource."""
+    if conversion.loads:
+        guessed = max(each.guessed_rows for each in conversion.loads)
+        echo("Kept of the work: " + "; ".join(each.words for each in conversion.loads)
+             + (f". Rows whose work is unknown, which count as the mean: {guessed:,}." if guessed else "."))
 
 
 def _account_table(account: Account, dropped: pl.DataFrame | None) -> Table:

@@ -26,17 +26,16 @@ from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.alibaba.alibaba2018_names import dependencies
 from subak.workload.readers.conversion import (
-    KEPT,
     Account,
     Conversion,
     Reader,
     account,
     account_of,
-    fate,
     kept_of,
     notes,
     refuse_too_many,
 )
+from subak.workload.readers.fates import KEPT, fate
 from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
 from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, Workload, make_workload

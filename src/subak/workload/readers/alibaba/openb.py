@@ -18,7 +18,8 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
-from subak.workload.readers.conversion import KEPT, Account, Conversion, Reader, account_of, fate, kept_of, notes
+from subak.workload.readers.conversion import Account, Conversion, Reader, account_of, kept_load, notes
+from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.stream import (
     Advance,
     Block,
@@ -30,7 +31,7 @@ from subak.workload.readers.files.stream import (
     refuse_negative,
 )
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import workload_of_rows
+from subak.workload.readers.rows import NEVER_STARTED, OUTSIDE, ZERO_REQUEST, workload_of_rows
 from subak.workload.table import OUTCOMES
 
 MILLI = 1e-3
@@ -70,7 +71,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     paths = _files(source)
     tables = [_checked_pods(*each) for each in _rows(paths.pods, POD_COLUMNS, advance)]
     pods = _with_fates(pl.concat(tables), options)
-    kept = kept_of(pods, paths.pods, "pods").sort("creation_time", maintain_order=True)
+    all_kept, loads = kept_load(pods, paths.pods, "pods", RESOURCES, options)
+    kept = all_kept.sort("creation_time", maintain_order=True)
     nodes = None if paths.nodes is None else _nodes(paths.nodes, advance)
     accounts: tuple[Account, ...] = (account_of("pods", pods),)
     if nodes is not None:
@@ -82,11 +84,12 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     rows, constraints = _row_table(kept, pods)
     workload = workload_of_rows(rows, RESOURCES, provenance, constraints)
     fleet = None if nodes is None else _fleet(nodes.filter(fate=KEPT), kept, provenance)
-    return Conversion(workload, fleet, accounts, remarks)
+    return Conversion(workload, fleet, accounts, remarks, loads=loads)
 
 
 READER = Reader("pods and nodes of Alibaba's GPU cluster of 2023: a folder with one openb_pod_list*.csv, or that file; "
-                "openb_node_list*.csv beside it is the fleet", files, read, frozenset({"arrival_min", "arrival_end"}))
+                "openb_node_list*.csv beside it is the fleet", files, read,
+                frozenset({"arrival_min", "arrival_end", "max_lost"}))
 
 
 # Rows
@@ -147,15 +150,16 @@ def _refuse_amounts(table: pl.DataFrame, block: Block, names: tuple[str, ...]) -
 def _with_fates(pods: pl.DataFrame, options: Options) -> pl.DataFrame:
     """Add `fate`, why a pod is kept or dropped; the first rule that holds counts."""
     created, scheduled, deleted = (pl.col(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
-    nothing = (pl.col("cpu_milli") < 0.5) & (pl.col("memory_mib") < 0.5) & (pl.col("gpu") < MILLI / 2)
-    return pods.with_columns(fate=fate([
-        (~pl.col("name").is_first_distinct(), "pod seen before"),
-        (scheduled.is_null(), "never scheduled, so its run time is unknown"),
-        (deleted.is_null(), "deletion time unknown"),
-        (deleted < scheduled, "deleted before it was scheduled"),
-        (nothing, "asks for nothing of anything"),
-        ((created < options.arrival_min) | (created >= options.arrival_end), "arrived outside the slice"),
-    ]))
+    nothing = (pl.col("cpu_milli") == 0) & (pl.col("memory_mib") == 0) & (pl.col("gpu") == 0)
+    timed = pods.with_columns(run_time=deleted - scheduled, cpu=pl.col("cpu_milli") * MILLI, memory="memory_mib")
+    return with_fate(timed, [
+        Fate(~pl.col("name").is_first_distinct(), "pod seen before", load=False),
+        Fate(scheduled.is_null(), NEVER_STARTED, load=False),
+        Fate(deleted.is_null(), "deletion time unknown"),
+        Fate(deleted < scheduled, "deleted before it was scheduled"),
+        Fate(nothing, ZERO_REQUEST, load=False),
+        Fate((created < options.arrival_min) | (created >= options.arrival_end), OUTSIDE, load=False),
+    ])
 
 
 def _nodes(path: Path, advance: Advance) -> pl.DataFrame:

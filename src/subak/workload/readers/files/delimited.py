@@ -6,6 +6,7 @@ numbered from 1.
 """
 import csv
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +16,13 @@ import polars as pl
 
 from subak.errors import InputError, first_line
 from subak.tables import ColumnType, scan_table
+from subak.workload.readers.files.faults import NONE, Rows, faults_of
 from subak.workload.readers.files.stream import LINE_BYTES_MAX, Advance, Block, blocks, ignore_progress
 
 SEPARATORS = (",", ";", "\t", "|")
 PARQUET_MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 18  # of a Parquet file at a time
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 QUOTE, NEWLINE = ord('"'), ord("\n")
 
 
@@ -29,13 +32,7 @@ class Dialect(NamedTuple):
     separator: str = ","
     quoted: bool = False
     names: tuple[str, ...] = ()  # of the columns; without any, the first line has them
-
-
-class Rows(NamedTuple):
-    """Some rows: a table of text with the column `line`, empty fields null, and where they are."""
-
-    table: pl.DataFrame
-    block: Block
+    free: str = ""  # a column in which a separator may stand, where nothing is quoted
 
 
 class _Whole(NamedTuple):
@@ -83,11 +80,10 @@ def text_rows(path: Path, dialect: Dialect, wanted: tuple[str, ...], advance: Ad
         if not names:
             names, rest = _header(block, dialect)
         if missing := [name for name in wanted if name not in names]:
-            raise InputError(f"{path}: has no column {missing[0][:60]}; it has {listed(names)}")
-        whole = _whole(rest, dialect)
-        _refuse_widths(whole, rest, len(names))
+            raise InputError(f"{path}: has no column {missing[0][:60]}; {_names_said(names)}")
+        whole, faults = _fitted(_whole(rest, dialect), dialect, names)
         if len(whole.lines):
-            yield Rows(_table(whole, rest, dialect, names, wanted), rest)
+            yield Rows(_table(whole, rest, dialect, names, wanted), rest, faults)
 
 
 def listed(names: tuple[str, ...]) -> str:
@@ -177,11 +173,46 @@ def _header(block: Block, dialect: Dialect) -> tuple[tuple[str, ...], Block]:
     return names, Block(block.path, line + head.count(b"\n") + 1, rest)
 
 
-def _refuse_widths(whole: _Whole, block: Block, width: int) -> None:
-    wrong = np.flatnonzero(whole.counts != width)
-    if len(wrong):
-        raise InputError(f"{block.path}, line {whole.lines[wrong[0]]}: needs {width} columns, has "
-                         f"{whole.counts[wrong[0]]}")
+def _fitted(whole: _Whole, dialect: Dialect, names: tuple[str, ...]) -> tuple[_Whole, pl.DataFrame]:
+    """Return the rows with as many fields as there are names, and the faults of those that had more or fewer.
+
+    A row with too many has them in the column of free text, if there is one; otherwise it is left without fields.
+    """
+    wrong = np.flatnonzero(whole.counts != len(names))
+    if not len(wrong):
+        return whole, NONE
+    ends = _row_ends(whole.text) if dialect.quoted else np.flatnonzero(np.frombuffer(whole.text, np.uint8) == NEWLINE)
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    sign = dialect.separator.encode()
+    empty = sign * (len(names) - 1)
+    pieces, place, bad = [], 0, []
+    for row in wrong.tolist():
+        more = int(whole.counts[row]) - len(names)
+        pieces.append(whole.text[place:begins[row]])
+        place = int(ends[row])
+        if more > 0 and dialect.free in names:
+            pieces.append(_joined(whole.text[begins[row]:place].split(sign), names.index(dialect.free), more, sign))
+        else:
+            pieces.append(empty)
+            bad.append(row)
+    text = b"".join([*pieces, whole.text[place:]])
+    counts = pl.Series(whole.counts[bad]).cast(pl.String)
+    rule = f"must have {len(names)} columns"
+    faults = faults_of(pl.Series(bad, dtype=pl.UInt32), rule, "columns", counts) if bad else NONE
+    return _Whole(text, whole.lines, whole.counts), faults
+
+
+def _joined(fields: list[bytes], place: int, more: int, sign: bytes) -> bytes:
+    """Return a row in which the field at *place* takes in as many *more*."""
+    return sign.join([*fields[:place], b" ".join(fields[place:place + more + 1]), *fields[place + more + 1:]])
+
+
+def _names_said(names: tuple[str, ...]) -> str:
+    """Return which columns there are, or what to do where the first line is none of names."""
+    if any(NUMBER.fullmatch(name) for name in names):
+        return ("its first line was taken for the names of the columns; if it has none, give them, as --columns "
+                "job,cpu,...")
+    return f"it has {listed(names)}"
 
 
 def _table(whole: _Whole, block: Block, dialect: Dialect, names: tuple[str, ...],

@@ -3,11 +3,16 @@
 Each function takes and returns a column; what it cannot read becomes null.
 """
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import polars as pl
 
+from subak.errors import InputError
+
 DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
+CHANGE_MAX_S = 2 * HOUR_S  # no clocks change by more
+LINES_SAID = 5
 # What stands in a field of which nothing is known, in small letters: of Slurm, pandas, SQL, Python, spreadsheets
 NOTHING = ("", "unknown", "none", "null", "nan", "nat", "na", "n/a", "#n/a", "-", "\\n", "undefined", "<null>")
 # Limits that are none, in small letters: of Slurm
@@ -51,10 +56,10 @@ def format_seconds(text: pl.Expr, form: str) -> pl.Expr:
     return text.str.to_datetime(form, strict=False, time_unit="us").dt.epoch("us") / 1e6
 
 
-def of_zone(seconds: pl.Expr, zone: str) -> pl.Expr:
-    """Return seconds since 1970 of what clocks in a zone showed; the earlier of two, null of what they skipped."""
+def of_zone(seconds: pl.Expr, zone: str, which: Literal["earliest", "latest"] = "earliest") -> pl.Expr:
+    """Return seconds since 1970 of what clocks in a zone showed; of two instants *which*, null of what they skipped."""
     shown = pl.from_epoch((seconds * 1e6).round().cast(pl.Int64), "us")
-    return shown.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("us") / 1e6
+    return shown.dt.replace_time_zone(zone, ambiguous=which, non_existent="null").dt.epoch("us") / 1e6
 
 
 def names_zone(text: pl.Expr) -> pl.Expr:
@@ -69,6 +74,12 @@ def is_zone(name: str) -> bool:
     except pl.exceptions.PolarsError:
         return False
     return True
+
+
+def refuse_zone(name: str) -> None:
+    """Raise InputError for the name of a zone that there is not; empty is none."""
+    if name and not is_zone(name):
+        raise InputError(f"--zone: must be one such as Europe/Paris, not {name[:40]!r}")
 
 
 def clock_seconds(text: pl.Expr) -> pl.Expr:
@@ -87,3 +98,54 @@ def instant_text(seconds: float) -> str:
         return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds))
     except OverflowError:  # beyond the year 9999
         return f"{seconds:.0f} s since 1970"
+
+
+class Clocks:
+    """The clocks that showed a row's instants, which are read in the order in which they come.
+
+    Where clocks are put back, an hour comes twice: an instant in it is the first, unless that is before the one that
+    came before. Where they are put forward, an hour is skipped: an instant in it is told by clocks that had not been.
+    Without a zone, what clocks showed is taken as it stands.
+    """
+
+    def __init__(self) -> None:
+        self._last = pl.lit(None, pl.Float64)
+        self.columns: dict[str, pl.Expr] = {"skipped": pl.lit(False), "twice": pl.lit(False), "zoneless": pl.lit(False)}
+
+    def add(self, name: str, shown: pl.Expr, is_shown: pl.Expr, zone: str) -> None:
+        """Add a column of instants, in seconds since 1970: where *is_shown*, what the clocks of a zone showed."""
+        found = shown
+        if zone:
+            first, second = of_zone(shown, zone), of_zone(shown, zone, "latest")
+            before = of_zone(shown - CHANGE_MAX_S, zone) + CHANGE_MAX_S
+            of_two = pl.when((first < self._last) & (second >= self._last)).then(second).otherwise(first)
+            found = pl.when(is_shown).then(pl.coalesce(of_two, before)).otherwise(shown)
+            self._mark("skipped", is_shown & shown.is_not_null() & first.is_null())
+            self._mark("twice", is_shown & (first != second))
+        else:
+            self._mark("zoneless", is_shown & shown.is_not_null())
+        self.columns[name] = found
+        self._last = pl.max_horizontal(self._last, found)
+
+    def _mark(self, name: str, where: pl.Expr) -> None:
+        self.columns[name] = self.columns[name] | where.fill_null(False)
+
+
+def clock_remarks(kept: pl.DataFrame, origin: float) -> dict[str, str]:
+    """Return what is remarkable of instants that `Clocks` read, and what time 0 is."""
+    said = {"time 0 is": instant_text(origin)}
+    if kept["zoneless"].any():
+        said = {"time 0 is": instant_text(origin).removesuffix("+00:00") + " by the file's clocks, of a zone not named",
+                "zone": "times without one are taken as they stand, also where clocks change; --zone names it"}
+    for name, words in (("skipped", "an hour that clocks skip (as if they had not changed)"),
+                        ("twice", "an hour that comes twice (the first, unless that is before what came before)")):
+        rows = kept.filter(name)
+        if len(rows):
+            said[f"instants in {words}"] = rows_said(rows)
+    return said
+
+
+def rows_said(rows: pl.DataFrame) -> str:
+    """Return how many rows there are, and the first lines."""
+    lines = ", ".join(f"{line:,}" for line in rows["line"].head(LINES_SAID))
+    return f"{len(rows):,} (line{'s' * (len(rows) > 1)} {lines}{' ...' * (len(rows) > LINES_SAID)})"

@@ -11,7 +11,8 @@ import polars as pl
 from subak.resources import Resource, asked_units
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
-from subak.workload.readers.conversion import KEPT, Account, account, fate
+from subak.workload.readers.conversion import Account, account
+from subak.workload.readers.fates import KEPT, fate
 from subak.workload.readers.google.attempts import EVENT_KILL, NO_EVENT, find_attempts, sort_events
 from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, Observed, Workload, workload_of_units

@@ -25,7 +25,8 @@ import polars as pl
 from subak.errors import InputError
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOT, SLOTS, AlikeJobs, alike_stages
-from subak.workload.readers.conversion import Conversion, Reader, account_of, fate, kept_of, notes, refuse_too_many
+from subak.workload.readers.conversion import Conversion, Reader, account_of, kept_of, notes, refuse_too_many
+from subak.workload.readers.fates import fate
 from subak.workload.readers.files.stream import (
     Advance,
     Block,
@@ -36,9 +37,10 @@ from subak.workload.readers.files.stream import (
     single_file,
 )
 from subak.workload.readers.options import Model, Options
-from subak.workload.table import make_workload
+from subak.workload.table import TIME_MAX_S, make_workload
 
 NUMBERS = ("submit", "gap", "input", "shuffle", "output")  # seconds, seconds, bytes, bytes, bytes
+BYTES_MAX = 2.0**63
 PATHS_MAX = 2  # of input and output; WorkloadSynthesis.pl writes those it knows, and a tab for each
 ORIGIN = "SWIM, samples of Facebook's workloads, by UC Berkeley; Chen, Ganapathi, Griffith, Katz (MASCOTS 2011)"
 LICENCE = "New BSD"
@@ -97,6 +99,9 @@ def _jobs(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
         bad = texts.with_columns(bad=numbers[name].is_null())
         refuse_lines(bad, pl.col("bad"), block, f"{name} must be a finite number, 0 or more", name)
     refuse_negative(numbers, block, *NUMBERS)
+    for name in NUMBERS:
+        most = TIME_MAX_S if name in ("submit", "gap") else BYTES_MAX
+        refuse_lines(numbers, pl.col(name) > most, block, f"{name} must be at most {most:g}", name)
     return numbers
 
 

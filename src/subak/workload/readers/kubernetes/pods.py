@@ -15,11 +15,13 @@ stands in the last by name.
   Labels are attributes of the machines. Affinity to other pods, spreading, and what is only preferred are not modelled;
   the remarks count them.
 - It arrives at its creationTimestamp, counted from the first pod. It starts when it was scheduled (the condition
-  PodScheduled, else status.startTime), which is the recorded start, and runs until its last container finished. A pod
-  that was never scheduled is dropped; so is one that ended nobody knows when.
-- Succeeded is FINISH; Failed is FAIL, of an evicted pod EVICT, of a lost node LOST, at a deadline KILL. One that still
-  runs has run until the last instant that any pod names, and its end is unknown (CENSORED); `--censored drop` leaves it
-  out, and with `forever` it never ends.
+  PodScheduled, else status.startTime), which is the recorded start: from then on its node holds its requests, whatever
+  its phase, also while it is Pending for an image. It runs until its last container finished, or where none is named,
+  as of evicted pods, until the last of its conditions changed. A pod that was never scheduled is dropped; so is one
+  that ended nobody knows when.
+- Succeeded is FINISH; Failed is FAIL, of an evicted pod EVICT, of a lost node LOST, at a deadline KILL. One that has
+  not ended has run until the last instant that any pod names, and its end is unknown (CENSORED); `--censored drop`
+  leaves it out, and with `forever` it never ends.
 - A pod of a ReplicaSet, StatefulSet, DaemonSet or ReplicationController, of a node itself, or of nobody that still
   runs, is a SERVICE; all others are TASKs.
 - The fleet is the nodes, with what of each may be allocated. Without a node in the files none is written, and the
@@ -37,17 +39,8 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import (
-    DROPPED_COLUMNS,
-    KEPT,
-    Account,
-    Conversion,
-    Reader,
-    account_of,
-    fate,
-    kept_of,
-    notes,
-)
+from subak.workload.readers.conversion import DROPPED_COLUMNS, Account, Conversion, Reader, account_of, kept_load, notes
+from subak.workload.readers.fates import KEPT, Fate, with_fate
 from subak.workload.readers.files.stream import Advance
 from subak.workload.readers.files.times import instant_text, stamp_seconds
 from subak.workload.readers.kubernetes.affinity import Places, Predicate
@@ -95,7 +88,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     resources = resources_of(asked)
     sets: dict[tuple[Predicate, ...], int] = {}
     fated = _with_fates(_table(pods, places, sets), _amounts(pods, asked, resources), resources, options)
-    kept = kept_of(fated, source, "pods")
+    kept, loads = kept_load(fated, source, "pods", tuple(resources.values()), options, "item")
     accounts, dropped = _accounts(items, nodes, used, fated)
     remarks = _remarks(kept, pods, fated, places, used)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "censored": options.censored}
@@ -105,11 +98,11 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
              for each in sets]
     workload = workload_of_rows(kept, tuple(resources.values()), provenance, texts)
     fleet = fleet_of(used, resources, places, provenance) if used else None
-    return Conversion(workload, fleet, accounts, remarks, dropped)
+    return Conversion(workload, fleet, accounts, remarks, dropped, loads=loads)
 
 
 READER = Reader("pods as kubectl get pods --output=json prints them: a file, or a folder of *.json; nodes among them "
-                "are the fleet", files, read, frozenset({"arrival_min", "arrival_end", "censored"}))
+                "are the fleet", files, read, frozenset({"arrival_min", "arrival_end", "censored", "max_lost"}))
 
 
 def _of_pods(items: list[Item]) -> Iterator[tuple[Item, Pod]]:
@@ -134,15 +127,16 @@ def _table(pods: list[Item], places: Places, sets: dict[tuple[Predicate, ...], i
         owner = next((each for each in owners if each.controller), owners[0] if owners else None)
         kind, name = ("Pod", pod.metadata.name) if owner is None else (owner.kind, owner.name)
         predicates = places.predicates(pod.spec, kind == "Node", item.where)
-        runs = pod.status.phase in ("Running", "Unknown")
+        times = _times(pod.status)
+        runs = pod.status.phase not in ENDED and times["start"] is not None
         rows.append({
             "line": item.place, "file": item.path.name, "place": number,
             "later": last[_identity(pod)] != number, "job": f"{pod.metadata.namespace}/{kind}/{name}",
             "queue": pod.metadata.namespace.replace("/", "_"), "priority": pod.spec.priority,
             "constraint_set": sets.setdefault(predicates, len(sets)) if predicates else None,
-            "phase": pod.status.phase, "outcome": _outcome(pod.status),
+            "phase": pod.status.phase, "outcome": "CENSORED" if runs else _outcome(pod.status),
             "kind": "SERVICE" if kind in SERVICES or (runs and owner is None) else "TASK",
-            "arrival": pod.metadata.creation_timestamp, **_times(pod.status),
+            "arrival": pod.metadata.creation_timestamp, **times,
         })
     table = pl.DataFrame(rows, SCHEMA)
     _refuse(table, pods)
@@ -161,15 +155,14 @@ def _times(status: PodStatus) -> dict[str, str | None]:
     scheduled = next((each.last_transition_time for each in conditions
                       if (each.type, each.status) == ("PodScheduled", "True")), None)
     ends = [each.state.terminated.finished_at for each in status.container_statuses or () if each.state.terminated]
-    known = [text for text in (*(each.last_transition_time for each in conditions), status.start_time, *ends) if text]
-    return {"start": scheduled or status.start_time, "end": max(filter(None, ends), default=None),
-            "latest": max(known, default=None)}
+    changes = [each.last_transition_time for each in conditions if each.type != "PodScheduled"]
+    known = [text for text in (*changes, scheduled, status.start_time, *ends) if text]
+    end = max(filter(None, ends or changes), default=None) if status.phase in ENDED else None
+    return {"start": scheduled or status.start_time, "end": end, "latest": max(known, default=None)}
 
 
 def _outcome(status: PodStatus) -> str | None:
-    if status.phase in ENDED:
-        return REASONS.get(status.reason or "", ENDED[status.phase])
-    return "CENSORED" if status.phase in ("Running", "Unknown") else None
+    return REASONS.get(status.reason or "", ENDED[status.phase]) if status.phase in ENDED else None
 
 
 def _refuse(table: pl.DataFrame, pods: list[Item]) -> None:
@@ -203,12 +196,12 @@ def _with_fates(table: pl.DataFrame, amounts: pl.DataFrame, resources: dict[str,
         recorded_start=pl.max_horizontal("arrival", "start") - first,
         run_time=pl.when(forever).then(float("inf")).otherwise(end - pl.col("start")),
         outcome=pl.col("outcome").cast(OUTCOMES))
-    return rows.with_columns(fate=fate([
-        (pl.col("later"), f"pod {SEEN_BEFORE}: as a later file has it, it is read"),
-        (pl.col("start").is_null() | pl.col("outcome").is_null(), NEVER_STARTED),
-        (running if options.censored == "drop" else pl.lit(False), "still running"),
+    return with_fate(rows, [
+        Fate(pl.col("later"), f"pod {SEEN_BEFORE}: as a later file has it, it is read", load=False),
+        Fate(pl.col("start").is_null() | pl.col("outcome").is_null(), NEVER_STARTED, load=False),
+        Fate(running if options.censored == "drop" else pl.lit(False), "still running", load=False),
         *usual_rules(tuple(resources.values()), options),
-    ]))
+    ])
 
 
 # The account
@@ -222,14 +215,15 @@ def _accounts(items: list[Item], nodes: list[Item], used: list[Item],
                  "has it, it is read") for item in nodes]
     others = [("other objects", item.path.name, item.place, "neither a pod nor a node") for item in items
               if item.kind not in KINDS]
-    schema = dict(zip(DROPPED_COLUMNS, (pl.String, pl.String, pl.Int64, pl.String), strict=True))
+    schema = dict(zip(DROPPED_COLUMNS, (pl.String, pl.String, pl.Int64, pl.String), strict=False))
     listed = pl.DataFrame([*of_nodes, *others], schema, orient="row")
     of_pods = fated.select(table=pl.lit("pods"), file="file", line="line", reason="fate")
     accounts = [account_of("pods", fated)]
     for name, count in (("nodes", len(of_nodes)), ("other objects", len(others))):
         if count:
             accounts.append(account_of(name, listed.filter(table=name).rename({"reason": "fate"})))
-    return tuple(accounts), pl.concat([of_pods, listed]).filter(pl.col("reason") != KEPT)
+    nothing = [pl.lit(None, pl.String).alias(name) for name in DROPPED_COLUMNS[len(schema):]]
+    return tuple(accounts), pl.concat([of_pods, listed]).filter(pl.col("reason") != KEPT).with_columns(nothing)
 
 
 def _remarks(kept: pl.DataFrame, pods: list[Item], fated: pl.DataFrame, places: Places,

@@ -20,12 +20,14 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, fate, kept_of, notes
-from subak.workload.readers.files.delimited import Dialect, Rows, text_rows
-from subak.workload.readers.files.stream import Advance, refuse_lines, refuse_missing, single_file
+from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
+from subak.workload.readers.fates import Fate, with_fate
+from subak.workload.readers.files.delimited import Dialect, text_rows
+from subak.workload.readers.files.faults import Faults, Rows
+from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import number
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import SEEN_BEFORE, refuse_amounts, refuse_times, usual_rules, workload_of_rows
+from subak.workload.readers.rows import FAULTY, SEEN_BEFORE, add_amounts, add_times, usual_rules, workload_of_rows
 from subak.workload.table import OUTCOMES, Observed
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1e-3, "GB"))
@@ -40,15 +42,15 @@ LICENCE = "CC-BY 4.0"
 
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
-    """Read the table of virtual machines. Raises InputError naming the line and the column of the first mistake."""
+    """Read the machines. Raises InputError when too much of the table cannot be read, naming line and column."""
     single_file(source)
     tables = [_machines(rows) for rows in text_rows(source, Dialect(names=COLUMNS), READ, advance)]
     if not tables:
         raise InputError(f"{source}: has no virtual machines")
     table = pl.concat(tables)
-    window_end = float(table["vmdeleted"].max() or 0.0)  # type: ignore[arg-type]
+    window_end = float(table.filter(pl.col("fault").is_null())["vmdeleted"].max() or 0.0)  # type: ignore[arg-type]
     fated = _with_fates(table, window_end, options)
-    kept = kept_of(fated, source, "virtual machines")
+    kept, loads = kept_load(fated, source, "virtual machines", RESOURCES, options)
     accounts = (account_of("vmtable", fated),)
     remarks = _remarks(kept, window_end)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
@@ -57,34 +59,34 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     observed = None if seen.is_empty() or len(seen) == len(kept) else Observed(
         float(seen.min()), max(float(seen.min()), min(options.arrival_end, window_end)))  # type: ignore[arg-type]
     workload = workload_of_rows(kept, RESOURCES, provenance, observed=observed)
-    return Conversion(workload, None, accounts, remarks, dropped_of("vmtable", fated, source))
+    return Conversion(workload, None, accounts, remarks, dropped_of("vmtable", fated, source), loads=loads)
 
 
 READER = Reader("vmtable.csv of Azure's public traces of 2017 or 2019", single_file, read,
-                frozenset({"arrival_min", "arrival_end"}))
+                frozenset({"arrival_min", "arrival_end", "max_lost"}))
 
 
 def _machines(rows: Rows) -> pl.DataFrame:
     """Return ROW_COLUMNS of a block's lines."""
-    texts = rows.table
-    refuse_missing(texts, rows.block, "vmid", "vmcorecount", "vmmemory", "vmcategory")
-    refuse_lines(texts, ~pl.col("vmcategory").is_in(list(CLASSES)), rows.block,
-                 f"vmcategory must be one of {', '.join(CLASSES)}", "vmcategory")
+    texts, faults = rows.table, Faults(rows)
+    faults.missing(texts, "vmid", "vmcorecount", "vmmemory", "vmcategory")
+    faults.add(texts, ~pl.col("vmcategory").is_in(list(CLASSES)),
+               f"vmcategory must be one of {', '.join(CLASSES)}", "vmcategory")
     found = {name: number(pl.col(name)) for name in ("vmcreated", "vmdeleted")}
     for name, (resource, bucket, size) in AMOUNTS.items():
         found[resource] = pl.when(pl.col(name) == bucket).then(size).otherwise(number(pl.col(name)))
     for name, read_from in (("vmcreated", "vmcreated"), ("vmdeleted", "vmdeleted"), ("cpu", "vmcorecount"),
                             ("memory", "vmmemory")):
         bad = pl.col(read_from).is_not_null() & (found[name].is_null() | (found[name] < 0))
-        refuse_lines(texts, bad, rows.block, f"{read_from} must be a number, 0 or more", read_from)
+        faults.add(texts, bad, f"{read_from} must be a number, 0 or more", read_from)
     table = texts.select(
         "line", "vmid", **found, bucket=pl.any_horizontal(pl.col("vmcorecount", "vmmemory").str.starts_with(">")),
         job=pl.coalesce("deploymentid", "vmid"), user=pl.col("subscriptionid").fill_null("unknown"),
-        scheduling_class=pl.col("vmcategory").replace_strict(CLASSES, return_dtype=pl.Int32),
+        scheduling_class=pl.col("vmcategory").replace_strict(CLASSES, default=None, return_dtype=pl.Int32),
     )
-    refuse_times(table, rows.block, "vmcreated", "vmdeleted")
-    refuse_amounts(table, rows.block, RESOURCES)
-    return table
+    add_times(faults, table, "vmcreated", "vmdeleted")
+    add_amounts(faults, table, RESOURCES)
+    return faults.onto(table)
 
 
 def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.DataFrame:
@@ -94,8 +96,8 @@ def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.
         arrival="vmcreated", run_time=pl.when(lived >= 0).then(lived.clip(RUN_TIME_MIN_S)).otherwise(lived),
         kind=pl.lit("SERVICE"), outcome=ended.cast(OUTCOMES), queue=pl.col("user").str.replace_all("/", "_"),
         count=pl.lit(1, pl.Int64))
-    return rows.with_columns(fate=fate([(~pl.col("vmid").is_first_distinct(), f"virtual machine {SEEN_BEFORE}"),
-                                        *usual_rules(RESOURCES, options)]))
+    seen = Fate(~pl.col("vmid").is_first_distinct(), f"virtual machine {SEEN_BEFORE}", load=False)
+    return with_fate(rows, [FAULTY, seen, *usual_rules(RESOURCES, options)])
 
 
 def _remarks(kept: pl.DataFrame, window_end: float) -> dict[str, int | float | str]:

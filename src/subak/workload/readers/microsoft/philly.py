@@ -25,23 +25,22 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import (
-    KEPT,
     Account,
     Conversion,
     Reader,
     account,
     account_of,
     dropped_of,
-    fate,
-    kept_of,
+    kept_load,
     notes,
 )
+from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.json_text import converted, json_values
 from subak.workload.readers.files.stream import Advance, Block, refuse_lines, refuse_missing
 from subak.workload.readers.files.times import instant_text, known, number, stamp_seconds
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import SEEN_BEFORE, since_first, usual_rules, workload_of_rows
+from subak.workload.readers.rows import NEVER_STARTED, SEEN_BEFORE, since_first, usual_rules, workload_of_rows
 from subak.workload.table import OUTCOMES
 
 RESOURCES = (Resource("gpu", 1e-3, "GPUs"),)
@@ -109,7 +108,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     paths = files(source)
     log = _log(paths[0], advance)
     fated, attempts = _with_fates(log, options)
-    kept = kept_of(fated, paths[0], "jobs")
+    kept, loads = kept_load(fated, paths[0], "jobs", RESOURCES, options, "job")
     origin = float(log.jobs["submitted"].min())  # type: ignore[arg-type]
     accounts: tuple[Account, ...] = (account_of("jobs", fated), _attempt_account(attempts, fated))
     machines = _machines(paths[1], advance) if len(paths) > 1 else None
@@ -120,11 +119,11 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     provenance = Provenance("philly", f"file {paths[0].name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, RESOURCES, provenance)
     fleet = None if machines is None else _fleet(machines.filter(fate=KEPT), provenance)
-    return Conversion(workload, fleet, accounts, remarks, dropped_of("jobs", fated, paths[0]))
+    return Conversion(workload, fleet, accounts, remarks, dropped_of("jobs", fated, paths[0]), loads=loads)
 
 
 READER = Reader("cluster_job_log of Microsoft's Philly traces, or the folder that holds it; cluster_machine_list "
-                "beside it is the fleet", files, read, frozenset({"arrival_min", "arrival_end"}))
+                "beside it is the fleet", files, read, frozenset({"arrival_min", "arrival_end", "max_lost"}))
 
 
 # Rows
@@ -187,11 +186,12 @@ def _with_fates(log: Log, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]
     outcome = pl.when(pl.col("still").fill_null(False)).then(pl.lit("CENSORED")).otherwise(
         pl.col("status").replace_strict(OUTCOME_NAMES, return_dtype=pl.String))
     rows, _ = since_first(joined.with_columns(arrival="submitted"), "arrival", "recorded_start")
-    fated = rows.with_columns(
-        fate=fate([
-            (~pl.col("job").is_first_distinct(), f"job {SEEN_BEFORE}"),
-            (pl.col("count").is_null(), "no attempt names a GPU"),
-            *usual_rules(RESOURCES, options)]),
+    fated = with_fate(rows, [
+        Fate(~pl.col("job").is_first_distinct(), f"job {SEEN_BEFORE}", load=False),
+        Fate(pl.col("count").is_null() & pl.col("recorded_start").is_null(), NEVER_STARTED, load=False),
+        Fate(pl.col("count").is_null(), "no attempt names a GPU"),
+        *usual_rules(RESOURCES, options),
+    ]).with_columns(
         queue=names[0] + "/" + names[1], user=pl.col("user").fill_null("unknown"), gang=pl.lit(True),
         outcome=outcome.cast(OUTCOMES), recorded_start=pl.max_horizontal("recorded_start", "arrival"))
     return fated, attempts

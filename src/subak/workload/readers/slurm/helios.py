@@ -3,8 +3,9 @@
 - A job of several nodes is a gang of as many tasks, which start together and ask for equal parts of its CPUs and GPUs.
   Jobs without GPUs are more than half; they are kept.
 - The queue is vc/user: a virtual cluster has nodes of its own, which is not modelled, for the log does not say which.
-- Times are local, of one zone without summer time; they are counted from the first submission. The run time is from
-  start_time to end_time; the columns duration and queue say the same again, and are not read.
+- Times are local, of one zone without summer time (`--zone Asia/Shanghai` says which); they are counted from the first
+  submission. The run time is from start_time to end_time; the columns duration and queue say the same again, and are
+  not read.
 - States are Slurm's, as for the format sacct.
 - No fleet is written: the published files say how many GPUs each virtual cluster has from day to day
   (cluster_gpu_number.csv), and not how many CPUs a node has.
@@ -19,15 +20,26 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, fate, kept_of, notes
-from subak.workload.readers.files.delimited import Dialect, Rows, text_rows
-from subak.workload.readers.files.stream import Advance, refuse_lines, refuse_missing, single_file
-from subak.workload.readers.files.times import instant_text, known, number, stamp_seconds
+from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
+from subak.workload.readers.fates import Fate, with_fate
+from subak.workload.readers.files.delimited import Dialect, text_rows
+from subak.workload.readers.files.faults import Faults, Rows
+from subak.workload.readers.files.stream import Advance, single_file
+from subak.workload.readers.files.times import (
+    Clocks,
+    clock_remarks,
+    known,
+    names_zone,
+    number,
+    refuse_zone,
+    stamp_seconds,
+)
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import (
+    FAULTY,
     NEVER_STARTED,
     SEEN_BEFORE,
-    refuse_amounts,
+    add_amounts,
     since_first,
     usual_rules,
     workload_of_rows,
@@ -43,61 +55,68 @@ LICENCE = "for academic use, with citation of the paper; see the repository"
 
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
-    """Read a cluster's log. Raises InputError naming the line and the column of the first mistake."""
+    """Read a cluster's log. Raises InputError when too much of it cannot be read, naming line and column."""
+    refuse_zone(options.zone)
     single_file(source)
-    tables = [_jobs(rows) for rows in text_rows(source, Dialect(), COLUMNS, advance)]
+    tables = [_jobs(rows, options) for rows in text_rows(source, Dialect(), COLUMNS, advance)]
     if not tables:
         raise InputError(f"{source}: has no jobs")
     table, origin = since_first(pl.concat(tables), "arrival", "recorded_start")
     fated = _with_fates(table, options)
-    kept = kept_of(fated, source, "jobs")
+    kept, loads = kept_load(fated, source, "jobs", RESOURCES, options)
     accounts = (account_of("jobs", fated),)
     remarks = _remarks(kept, origin)
-    chosen = {"from": options.arrival_min, "until": options.arrival_end}
+    chosen = {"from": options.arrival_min, "until": options.arrival_end, "zone": options.zone}
     provenance = Provenance("helios", f"file {source.name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, RESOURCES, provenance)
-    return Conversion(workload, None, accounts, remarks, dropped_of("jobs", fated, source))
+    return Conversion(workload, None, accounts, remarks, dropped_of("jobs", fated, source), loads=loads)
 
 
 READER = Reader("cluster_log.csv of one of SenseTime's Helios clusters", single_file, read,
-                frozenset({"arrival_min", "arrival_end"}))
+                frozenset({"arrival_min", "arrival_end", "zone", "max_lost"}))
 
 
-def _jobs(rows: Rows) -> pl.DataFrame:
-    """Return ROW_COLUMNS of a block's lines."""
+def _jobs(rows: Rows, options: Options) -> pl.DataFrame:
+    """Return ROW_COLUMNS of a block's lines, and what the fates need."""
+    faults = Faults(rows)
     texts = rows.table.with_columns(known(pl.col(name)).alias(name) for name in COLUMNS)
-    refuse_missing(texts, rows.block, "job_id", "state", *NUMBERS)
-    refuse_lines(texts, ~pl.col("job_id").str.contains(r"^\d+$"), rows.block, "job_id must be a number", "job_id")
-    refuse_lines(texts, is_no_state(pl.col("state")), rows.block, "state must be one of Slurm's job states", "state")
-    refuse_lines(texts, pl.any_horizontal(pl.col("vc", "user").str.contains("[[:cntrl:]]")), rows.block,
-                 "vc and user must be names", "vc")
+    faults.missing(texts, "job_id", "state", *NUMBERS)
+    faults.add(texts, ~pl.col("job_id").str.contains(r"^\d+$"), "job_id must be a number", "job_id")
+    faults.add(texts, is_no_state(pl.col("state")), "state must be one of Slurm's job states", "state")
+    for name in ("vc", "user"):
+        faults.add(texts, pl.col(name).str.contains("[[:cntrl:]]"), f"{name} must be a name", name)
     for name in NUMBERS:
         value = number(pl.col(name))
         bad = value.is_null() | (value < 0) | (value != value.round()) | (value > 2**31)
-        refuse_lines(texts, bad, rows.block, f"{name} must be a whole number, 0 or more", name)
+        faults.add(texts, bad, f"{name} must be a whole number, 0 or more", name)
+    clocks = Clocks()
     for name in TIMES:
-        bad = pl.col(name).is_not_null() & stamp_seconds(pl.col(name)).is_null()
-        refuse_lines(texts, bad, rows.block, f"{name} must be an instant such as 2020-06-09 18:41:01", name)
-    nodes = number(pl.col("node_num"))
+        shown = stamp_seconds(pl.col(name))
+        faults.add(texts, pl.col(name).is_not_null() & shown.is_null(),
+                   f"{name} must be an instant such as 2020-06-09 18:41:01", name)
+        clocks.add(name, shown, ~names_zone(pl.col(name)), options.zone)
+    texts = texts.with_columns(**clocks.columns)
+    nodes = number(pl.col("node_num")).cast(pl.Int64, strict=False)
     names = [pl.col(name).fill_null("unknown").str.replace_all("/", "_", literal=True) for name in ("vc", "user")]
     found = texts.select(
-        "line", job="job_id", queue=names[0] + "/" + names[1], user=pl.col("user").fill_null("unknown"),
-        arrival=stamp_seconds(pl.col("submit_time")), recorded_start=stamp_seconds(pl.col("start_time")),
-        run_time=stamp_seconds(pl.col("end_time")) - stamp_seconds(pl.col("start_time")),
-        outcome=outcome_of(state_word(pl.col("state"))), count=nodes.cast(pl.Int64), gang=pl.lit(True),
+        "line", "skipped", "twice", "zoneless",
+        job="job_id", queue=names[0] + "/" + names[1], user=pl.col("user").fill_null("unknown"),
+        arrival="submit_time", recorded_start="start_time", run_time=pl.col("end_time") - pl.col("start_time"),
+        outcome=outcome_of(state_word(pl.col("state"))), count=nodes, gang=pl.lit(True),
         **{name: number(pl.col(f"{name}_num")) / nodes.clip(1) for name in ("gpu", "cpu")},
     )
-    refuse_amounts(found, rows.block, RESOURCES)
-    return found
+    add_amounts(faults, found, RESOURCES)
+    return faults.onto(found)
 
 
 def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
     never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null()
-    return table.with_columns(fate=fate([
-        (never, NEVER_STARTED),
-        (~pl.struct("job", never=never).is_first_distinct(), f"job {SEEN_BEFORE}"),
+    return with_fate(table, [
+        FAULTY,
+        Fate(never, NEVER_STARTED, load=False),
+        Fate(~pl.struct("job", never=never).is_first_distinct(), f"job {SEEN_BEFORE}", load=False),
         *usual_rules(RESOURCES, options),
-    ])).with_columns(recorded_start=pl.max_horizontal("recorded_start", "arrival"))
+    ]).with_columns(recorded_start=pl.max_horizontal("recorded_start", "arrival"))
 
 
 def _remarks(kept: pl.DataFrame, origin: float) -> dict[str, int | float | str]:
@@ -107,5 +126,5 @@ def _remarks(kept: pl.DataFrame, origin: float) -> dict[str, int | float | str]:
         "jobs with run time 0": kept.filter(run_time=0.0).height,
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
-    return said | {"time 0 is": instant_text(origin).removesuffix("+00:00") + " in the clusters' zone",
+    return said | clock_remarks(kept, origin) | {
                    "fleet": "none written: the published files do not say how many CPUs a node has"}

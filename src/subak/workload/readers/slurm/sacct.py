@@ -7,17 +7,23 @@ The commands, for a month; times are in seconds since 1970, so that no change to
     fields=JobID,Partition,Account,User,Submit,Eligible,Start,Elapsed,Timelimit,State,NNodes,NTasks,ReqTRES,AllocTRES
     sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01 --format=$fields > jobs.txt
 
-JobID, Submit, Start, Elapsed and State are needed, and ReqTRES or AllocTRES; the others may be missing, and more are
-not read. Times may also be ISO 8601, as sacct prints them without SLURM_TIME_FORMAT; Unknown, None and 0 are unknown.
+JobID, Submit, Start, Elapsed and State are needed, and AllocTRES, ReqTRES or NCPUS; the others may be missing, and more
+are not read. Times may also be ISO 8601, as sacct prints them without SLURM_TIME_FORMAT: `--zone Europe/Paris` says on
+which clocks. Unknown, None, 0 and 4294967295 are unknown. A `|` in JobName is read as part of it.
 
+- A line in which a field is none is dropped, and named in dropped.csv; with too many of them (--max-lost) the file is
+  refused.
 - A line whose JobID has a dot (123.0, 123.batch, 123.extern) is a step, and dropped; so is a job that never started. Of
   lines with the same JobID (with --duplicates, a job that was requeued) the one that was submitted last counts.
+- Where the column Cluster names several, their jobs are apart: 123 of east is east/123, and its queue begins with east.
 - 123_4 is element 4 of the array 123. The elements of an array are tasks of one job, each started by itself. The parts
   of a heterogeneous job (123+0, 123+1) are jobs.
 - A job of several nodes (NNodes; where it is missing, node= of the TRES, then NTasks) is a gang of as many tasks, which
   start together and ask for equal parts of what the job asks for.
-- It asks for what ReqTRES says, else AllocTRES: cpu, mem (in MiB; a letter is 1024-fold) and gres/gpu (where only
-  gres/gpu:TYPE are given, their sum). Other TRES are remarked, and not modelled.
+- It asks for what it held (AllocTRES), or with `--amounts requested` for what its user asked for (ReqTRES), each where
+  the file has it, else for the other: cpu, mem (in MiB; a letter is 1024-fold) and gres/gpu (where only gres/gpu:TYPE
+  are given, their sum). What --exclusive and --mem=0 hold is only in AllocTRES. Other TRES are remarked, and not
+  modelled. Files of older versions, with NCPUS, ReqMem (4Gn of each node, 2Gc of each CPU) and AllocGRES, are read too.
 - It arrives when it was submitted, or became eligible if that was later (it waited for another job, or for --begin).
   Times are counted from the first. Start is the recorded start, Elapsed the run time, Timelimit the user's estimate
   (none where it is UNLIMITED or Partition_Limit).
@@ -29,6 +35,7 @@ not read. Times may also be ISO 8601, as sacct prints them without SLURM_TIME_FO
 
 Source: the manual page of sacct, https://slurm.schedmd.com/sacct.html (24.11).
 """
+import itertools
 from pathlib import Path
 
 import polars as pl
@@ -36,191 +43,184 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, fate, kept_of, notes
-from subak.workload.readers.files.delimited import Dialect, Rows, column_names, listed, text_rows
-from subak.workload.readers.files.stream import Advance, refuse_lines, single_file
+from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
+from subak.workload.readers.fates import Fate, with_fate
+from subak.workload.readers.files.delimited import Dialect, column_names, listed, text_rows
+from subak.workload.readers.files.faults import Faults, Rows
+from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import (
-    DAY_S,
+    Clocks,
+    clock_remarks,
     clock_seconds,
-    instant_text,
     known,
     limited,
+    names_zone,
     number,
+    refuse_zone,
     stamp_seconds,
 )
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import (
+    FAULTY,
     NEVER_STARTED,
-    refuse_amounts,
-    refuse_times,
+    add_amounts,
+    add_times,
     since_first,
     usual_rules,
     workload_of_rows,
 )
+from subak.workload.readers.slurm.requests import COLUMNS, CPUS, held
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
+from subak.workload.readers.started import limit, never_started, since_1970
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", 1e-3, "GPUs"))
 NEEDED = ("JobID", "Submit", "Start", "Elapsed", "State")
-OPTIONAL = ("User", "Account", "Partition", "Priority", "Eligible", "Timelimit", "NNodes", "NTasks", "ReqTRES",
-            "AllocTRES")
-TRES = ("ReqTRES", "AllocTRES")
-PIPES = Dialect("|")
+OPTIONAL = ("Cluster", "User", "Account", "Partition", "Priority", "Eligible", "Timelimit", *COLUMNS)
+INSTANTS, DURATIONS = ("Submit", "Eligible", "Start"), ("Elapsed", "Timelimit")
+PIPES = Dialect("|", free="JobName")
 STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
-LETTERS = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}  # MiB
-GPUS_TYPED = r"gres/gpu:[^=,]+=(\d+)"
+AGAIN = "its job was submitted again later, or stands there twice"
 
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
-    """Read what sacct printed. Raises InputError naming the line and the column of the first mistake."""
+    """Read what sacct printed. Raises InputError when too much of it cannot be read, naming line and column."""
+    refuse_zone(options.zone)
     single_file(source)
     names = column_names(source, PIPES)
     _refuse_missing(source, names)
     wanted = tuple(name for name in (*NEEDED, *OPTIONAL) if name in names)
-    tables = [_jobs(rows) for rows in text_rows(source, PIPES, wanted, advance)]
+    tables = [_jobs(rows, options) for rows in text_rows(source, PIPES, wanted, advance)]
     if not tables:
         raise InputError(f"{source}: has no jobs")
-    table, origin = since_first(pl.concat(tables), "arrival", "recorded_start")
+    table, origin = since_first(_of_clusters(pl.concat(tables)), "arrival", "recorded_start")
     fated = _with_fates(table, options)
-    kept, dropped = kept_of(fated, source, "lines"), dropped_of("jobs", fated, source)
-    resources = tuple(each for each in RESOURCES if each.name == "cpu" or kept[each.name].sum() > 0)
+    kept, loads = kept_load(fated, source, "lines", RESOURCES, options)
+    dropped = dropped_of("jobs", fated, source)
+    used = [each.name == "cpu" or kept[each.name].sum() > 0 for each in RESOURCES]
+    resources, loads = tuple(itertools.compress(RESOURCES, used)), tuple(itertools.compress(loads, used))
     accounts = (account_of("jobs", fated),)
     del tables, table, fated  # a gigabyte of two million jobs
-    remarks = _remarks(kept, [name for name in names if name and name not in wanted], origin)
-    chosen = {"from": options.arrival_min, "until": options.arrival_end}
+    remarks = _remarks(kept, [name for name in names if name and name not in wanted], origin, options)
+    chosen = {"from": options.arrival_min, "until": options.arrival_end, "amounts": options.amounts,
+              "zone": options.zone}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}: Slurm's sacct", "not stated",
                             notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, resources, provenance)
-    return Conversion(workload, None, accounts, remarks, dropped)
+    return Conversion(workload, None, accounts, remarks, dropped, loads=loads)
 
 
 READER = Reader("a file that Slurm's sacct --parsable2 printed", single_file, read,
-                frozenset({"arrival_min", "arrival_end"}))
+                frozenset({"arrival_min", "arrival_end", "amounts", "zone", "max_lost"}))
 
 
 def _refuse_missing(source: Path, names: tuple[str, ...]) -> None:
     missing = [name for name in NEEDED if name not in names]
-    if missing or not set(TRES) & set(names):
-        raise InputError(f"{source}, line 1: must name the columns {', '.join(NEEDED)} and ReqTRES or AllocTRES, with "
-                         f"| between them; {missing[0] if missing else 'ReqTRES'} is missing")
+    if len(names) == 1 and "JobID" in names[0].split():
+        raise InputError(f"{source}, line 1: has no | between its columns, as sacct prints without --parsable2; run it "
+                         "again with -P")
+    if missing or not set(CPUS) & set(names):
+        raise InputError(f"{source}, line 1: must name the columns {', '.join(NEEDED)} and AllocTRES, ReqTRES or NCPUS "
+                         f"with | between them; {missing[0] if missing else 'AllocTRES'} is missing")
 
 
 # Fields
 
 
-def _jobs(rows: Rows) -> pl.DataFrame:
+def _jobs(rows: Rows, options: Options) -> pl.DataFrame:
     """Return ROW_COLUMNS of a block's lines, and what the fates need."""
+    faults = Faults(rows)
     table = rows.table.with_columns(pl.lit(None, pl.String).alias(name) for name in OPTIONAL
                                     if name not in rows.table.columns)
     texts = table.with_columns(known(pl.col(name)).alias(name) for name in (*NEEDED, *OPTIONAL))
+    faults.add(texts, is_no_state(pl.col("State")), "State must be one of sacct's state codes", "State")
+    numbered = pl.col("JobID").str.contains(r"^\d+").fill_null(False)
+    faults.add(texts, ~numbered, "JobID must begin with a number", "JobID")
+    for name in ("Cluster", "Partition", "Account", "User"):
+        faults.add(texts, pl.col(name).str.contains("[[:cntrl:]]"), f"{name} must be a name", name)
+    priority = number(pl.col("Priority"))
+    bad = pl.col("Priority").is_not_null() & (priority.is_null() | (priority != priority.round()) | (priority < 0))
+    faults.add(texts, bad, "Priority must be a whole number, 0 or more", "Priority")
+    times = _times(texts, faults, options)
+    amounts = held(texts, faults, options.amounts)
+    add_amounts(faults, amounts, RESOURCES)
     state = state_word(pl.col("State"))
-    refuse_lines(texts, is_no_state(pl.col("State")), rows.block, "State must be one of sacct's state codes", "State")
-    refuse_lines(texts, ~pl.col("JobID").str.contains(r"^\d+").fill_null(False), rows.block,
-                 "JobID must begin with a number", "JobID")
-    times = _checked_times(texts, rows)
-    asked = _asked(texts, rows)
-    said = texts.select("line", "JobID", "User", "Account", "Partition", "AllocTRES", state=state)
-    whole = pl.concat([said, times, asked], how="horizontal")
+    said = texts.select("line", "JobID", "Cluster", "User", "Account", "Partition", "AllocTRES", state=state,
+                        priority=priority.clip(0, 2**31 - 1).cast(pl.Int32).fill_null(0), outcome=outcome_of(state))
     names = [pl.col(name).str.replace_all("/", "_", literal=True) for name in ("Partition", "Account", "User")]
-    found = whole.select(
-        "line", "JobID", "count", "asks", "others", *(each.name for each in RESOURCES),
-        # Older versions say of a job that was cancelled while it waited that it started when it was
-        waited=(pl.col("state") == "CANCELLED") & (pl.col("Elapsed") == 0) & pl.col("AllocTRES").is_null(),
+    found = pl.concat([said, times, amounts], how="horizontal").select(
+        "line", "JobID", "Cluster", *amounts.columns, "outcome", "priority", "skipped", "twice", "zoneless",
         submit="Submit", late=pl.col("Eligible") > pl.col("Submit"),
         arrival=pl.max_horizontal("Submit", "Eligible"), run_time="Elapsed", recorded_start="Start",
         estimate="Timelimit", job=pl.col("JobID").str.extract(r"^(\d+(?:\+\d+)?)"),
         queue=pl.concat_str(names, separator="/", ignore_nulls=True), user=pl.col("User").fill_null("unknown"),
-        outcome=outcome_of(pl.col("state")), priority=pl.col("Priority").fill_null(0), gang=pl.lit(True),
+        gang=pl.lit(True), held=pl.col("AllocTRES").is_not_null(),
     )
-    refuse_lines(found, pl.col("queue").str.contains("[[:cntrl:]]"), rows.block,
-                 "Partition, Account and User must be names", "queue")
-    return found.with_columns(queue=pl.when(pl.col("queue") != "").then("queue").otherwise(pl.lit("unknown")))
+    return faults.onto(found.with_columns(queue=pl.when(pl.col("queue") != "").then("queue").otherwise(
+        pl.lit("unknown"))))
 
 
-def _checked_times(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
-    """Return the times of each line in seconds. Raises InputError for a field that is none."""
-    texts = texts.with_columns(Timelimit=limited(pl.col("Timelimit")))
-    found = {}
-    for name in ("Submit", "Eligible", "Start", "Elapsed", "Timelimit"):
-        lasts = name in ("Elapsed", "Timelimit")
-        text = pl.col(name)
-        found[name] = pl.coalesce(number(text), clock_seconds(text) if lasts else stamp_seconds(text))
-        form = "a duration as D-HH:MM:SS" if lasts else "an instant as 2024-01-31T12:00:00, or seconds since 1970"
-        bad = texts.select(text.is_not_null() & found[name].is_null()).to_series()
-        refuse_lines(texts.with_columns(bad=bad), pl.col("bad"), rows.block, f"{name} must be {form}", name)
-    times = texts.select("line", **found)
-    of_1970 = [pl.when(pl.col(name).abs() > DAY_S).then(name) for name in ("Submit", "Eligible", "Start")]
-    times = times.with_columns(of_1970)  # that an instant is 0 says that it never was
-    refuse_times(times, rows.block, *found)
-    for name in ("Elapsed", "Timelimit"):
-        refuse_lines(times, pl.col(name) < 0, rows.block, f"{name} must not be negative", name)
+def _times(texts: pl.DataFrame, faults: Faults, options: Options) -> pl.DataFrame:
+    """Return the times of each line in seconds, and whether clocks changed there. Notes fields that are none."""
+    clocks = Clocks()
+    for name in INSTANTS:
+        clocks.add(name, pl.coalesce(number(pl.col(name)), stamp_seconds(pl.col(name))),
+                   number(pl.col(name)).is_null() & ~names_zone(pl.col(name)), options.zone)
+    limits = limited(pl.col("Timelimit"))
+    durations = {name: pl.coalesce(number(text), clock_seconds(text))
+                 for name, text in (("Elapsed", pl.col("Elapsed")), ("Timelimit", limits))}
+    times = texts.select("line", **clocks.columns, **durations)
+    for name in INSTANTS:
+        faults.add(*_none(texts, times, name),
+                   f"{name} must be an instant as 2024-01-31T12:00:00, or seconds since 1970", name)
+    for name in DURATIONS:
+        text = texts.with_columns(Timelimit=limits)
+        faults.add(*_none(text, times, name), f"{name} must be a duration as D-HH:MM:SS", name)
+        faults.add(times, pl.col(name) < 0, f"{name} must not be negative", name)
+    times = times.with_columns(*(since_1970(pl.col(name)).alias(name) for name in INSTANTS),
+                               *(limit(pl.col(name)).alias(name) for name in DURATIONS))
+    add_times(faults, times, *INSTANTS, *DURATIONS)
     return times.drop("line")
 
 
-def _asked(texts: pl.DataFrame, rows: Rows) -> pl.DataFrame:
-    """Return how many tasks a line is, and what each asks for. Raises InputError for what is no number."""
-    tres = pl.coalesce(*TRES)
-    memory = tres.str.extract(r"(?:^|,)mem=([0-9.]+)([A-Za-z]*)", 1).cast(pl.Float64, strict=False)
-    letter = tres.str.extract(r"(?:^|,)mem=([0-9.]+)([A-Za-z]*)", 2)
-    every = tres.str.extract_all(GPUS_TYPED)
-    sums = every.list.eval(pl.element().str.extract(GPUS_TYPED).cast(pl.Float64)).list.sum()
-    typed = pl.when(every.list.len() > 0).then(sums)
-    numbers = texts.select(
-        "line", "Priority", nodes=number(pl.col("NNodes")), tasks=number(pl.col("NTasks")), written=tres,
-        cpu=_of(tres, "cpu"), node=_of(tres, "node"), gpu=pl.coalesce(_of(tres, "gres/gpu"), typed),
-        memory=memory * letter.replace_strict(LETTERS, default=None, return_dtype=pl.Float64),
-        priority=number(pl.col("Priority")), NNodes="NNodes", NTasks="NTasks",
-    )
-    for name, told in (("NNodes", "nodes"), ("NTasks", "tasks"), ("Priority", "priority")):
-        value, text = pl.col(told), pl.col(name)
-        bad = text.is_not_null() & (value.is_null() | (value != value.round()) | ~value.is_between(0, 2**32))
-        refuse_lines(numbers, bad, rows.block, f"{name} must be a whole number, 0 or more", name)
-    wrong = pl.col("written").str.contains(r"(?:^|,)mem=") & pl.col("memory").is_null()
-    wrong |= pl.col("written").str.contains(r"(?:^|,)cpu=") & pl.col("cpu").is_null()
-    wrong |= pl.col("written").str.contains(r"(?:^|,)gres/gpu[:=]") & pl.col("gpu").is_null()
-    refuse_lines(numbers, wrong | ~pl.col("written").str.contains("="), rows.block,
-                 "TRES must be as cpu=4,mem=16G,node=1,gres/gpu=2", "written")
-    count = pl.coalesce(*(pl.when(pl.col(name) > 0).then(name) for name in ("nodes", "node", "tasks")), pl.lit(1.0))
-    amounts = [(pl.col(name).fill_null(0.0) / count).alias(name) for name in ("cpu", "memory", "gpu")]
-    names = _unmodelled(pl.col("written"))
-    found = numbers.select("line", *amounts, asks=pl.col("written").is_not_null(), others=names,
-                           count=count.cast(pl.Int64), Priority=pl.col("priority").clip(0, 2**31 - 1).cast(pl.Int32))
-    refuse_amounts(found, rows.block, RESOURCES)
-    return found.drop("line")
-
-
-def _unmodelled(tres: pl.Expr) -> pl.Expr:
-    """Return the names of those that are not modelled, as a list."""
-    modelled = r"^(cpu|mem|node|billing|gres/gpu(:.*)?)=$"
-    every = tres.str.extract_all(r"[^,=]+=")
-    return every.list.eval(pl.element().filter(~pl.element().str.contains(modelled)).str.strip_suffix("="))
-
-
-def _of(tres: pl.Expr, name: str) -> pl.Expr:
-    """Return the number that stands behind a name of TRES."""
-    return tres.str.extract(rf"(?:^|,){name}=([0-9.]+)(?:,|$)").cast(pl.Float64, strict=False)
+def _none(texts: pl.DataFrame, values: pl.DataFrame, name: str) -> tuple[pl.DataFrame, pl.Expr]:
+    """Return a table and whether a field is given, and could not be read."""
+    return texts.with_columns(none=texts[name].is_not_null() & values[name].is_null()), pl.col("none")
 
 
 # Rows
 
 
+def _of_clusters(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with jobs and queues named by their cluster, where there are several."""
+    if table["Cluster"].n_unique() < 2:
+        return table
+    cluster = pl.col("Cluster").fill_null("unknown").str.replace_all("/", "_", literal=True)
+    return table.with_columns(job=cluster + "/" + pl.col("job"), queue=cluster + "/" + pl.col("queue"))
+
+
 def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
-    step = pl.col("JobID").str.contains(".", literal=True)
-    never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null() | pl.col("waited")
-    ran = table.select("line", "JobID", "submit", ran=~step & ~never).filter("ran").sort("submit", "line")
-    last = pl.col("line").is_in(ran.filter(pl.col("JobID").is_last_distinct())["line"].implode())
-    return table.with_columns(fate=fate([
-        (step, STEP),
-        (never, NEVER_STARTED),
-        (~last, "its job was submitted again later, or stands there twice"),
-        (~pl.col("asks"), NO_TRES),
+    step = pl.col("JobID").str.contains(".", literal=True).fill_null(False)
+    # Older versions say of a job that was cancelled while it waited that it started when it was
+    never = never_started(pl.col("recorded_start"), pl.col("outcome"), pl.col("run_time"), pl.col("held"))
+    never |= pl.col("recorded_start").is_null() | pl.col("outcome").is_null()  # Elapsed is then since 1970
+    ran = table.select("line", "Cluster", "JobID", "submit", ran=~step & ~never & pl.col("fault").is_null())
+    last = pl.struct("Cluster", "JobID").is_last_distinct()
+    counts = ran.filter("ran").sort("submit", "line").filter(last)["line"].implode()
+    return with_fate(table, [
+        Fate(step, STEP, load=False),
+        FAULTY,
+        Fate(never, NEVER_STARTED, load=False),
+        Fate(~pl.col("line").is_in(counts), AGAIN, load=False),
+        Fate(~pl.col("asks"), NO_TRES),
         *usual_rules(RESOURCES, options),
-    ])).with_columns(early=pl.col("recorded_start") < pl.col("arrival"),
-                     recorded_start=pl.max_horizontal("recorded_start", "arrival"))
+    ]).with_columns(early=pl.col("recorded_start") < pl.col("arrival"),
+                    recorded_start=pl.max_horizontal("recorded_start", "arrival"))
 
 
-def _remarks(kept: pl.DataFrame, left: list[str], origin: float) -> dict[str, int | float | str]:
+def _remarks(kept: pl.DataFrame, left: list[str], origin: float, options: Options) -> dict[str, int | float | str]:
     several = kept.filter(pl.col("count") > 1)
     ignored = sorted(kept["others"].list.explode().drop_nulls().unique().to_list())
+    clusters = kept["Cluster"].drop_nulls().unique().sort().to_list()
     counts = {
         "jobs on several nodes, which start together": len(several),
         "elements of arrays": kept.filter(pl.col("JobID").str.contains("_", literal=True)).height,
@@ -231,13 +231,25 @@ def _remarks(kept: pl.DataFrame, left: list[str], origin: float) -> dict[str, in
         "jobs that became eligible after they were submitted (they arrive then)": int(
             kept["late"].fill_null(False).sum()),
         "jobs that start before they arrive (they start at once)": int(kept["early"].fill_null(False).sum()),
+        "jobs that held more CPUs or GPUs than they asked for": int(kept["more"].sum()),
         "jobs that ask for no memory": kept.filter(memory=0.0).height,
         "jobs with run time 0": kept.filter(run_time=0.0).height,
     }
-    said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
-    said["time 0 is"] = instant_text(origin)
+    said: dict[str, int | float | str] = {"amounts": _amounts_said(kept, options)}
+    said |= {name: count for name, count in counts.items() if count}
+    if len(clusters) > 1:
+        said["clusters (their jobs and queues begin with the name)"] = listed(tuple(clusters))
+    said |= clock_remarks(kept, origin)
     if ignored:
         said["TRES that are not modelled"] = listed(tuple(ignored))
     if left:
         said["columns that are not read"] = listed(tuple(left))
     return said | {"fleet": "none written: the accounting does not say which machines there are"}
+
+
+def _amounts_said(kept: pl.DataFrame, options: Options) -> str:
+    if options.amounts == "requested":
+        return "as requested"
+    known = int(kept["allocated"].sum())
+    return "as allocated" if known == len(kept) else (
+        f"as allocated, of {known:,} jobs; as requested, of {len(kept) - known:,} that do not say what they held")

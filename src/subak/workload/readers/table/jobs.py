@@ -20,9 +20,13 @@ another size is a mistake. Times since 1970 are counted from the first arrival. 
 `%`, `cores`, `millicores`, `GPUs`, `B`, `KiB`, `MiB`, `GiB`, `TiB`, `kB`, `MB`, `GB`, `TB`. A field may name its own
 unit, as 500m (of a core) or 16G (1024-fold) does.
 
-A field that is empty, or says Unknown, None, NULL, NaN, NA or -, is unknown. A row without an arrival or a run time is
-dropped; dropped.csv in the workload's folder names it. A field that says something else is a mistake of the mapping or
-the table, and nothing is converted. `--preview` shows what was understood of the first rows, and writes nothing.
+A field that is empty, or says Unknown, None, NULL, NaN, NA or -, is unknown; so are the 0 and 4294967295 of Slurm's
+database where an instant or a limit stands. An amount that is unknown counts as 0 where the row has another one
+(`--blanks unknown` drops the row). A row without a start, where starts are mapped, never started, unless its outcome
+says that it ended. A row with a field that says something else is dropped, like one without an arrival or a run time:
+dropped.csv names line, column and value, and with too many of them (--max-lost) nothing is converted. A table without a
+line of names gets them by `--columns job,start,...`. `--preview` shows what was understood of the first rows, and
+writes nothing.
 """
 from pathlib import Path
 from typing import Any
@@ -32,20 +36,23 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import Conversion, Reader, Shown, account_of, dropped_of, fate, kept_of, notes
+from subak.workload.readers.conversion import Conversion, Reader, Shown, account_of, dropped_of, kept_load, notes
+from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.delimited import (
     SEPARATORS,
     Dialect,
-    Rows,
     column_names,
     guessed_separator,
     is_parquet,
     listed,
     text_rows,
 )
+from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, refuse_lines, single_file
 from subak.workload.readers.files.times import (
     DURATION_UNITS,
+    Clocks,
+    clock_remarks,
     clock_seconds,
     format_seconds,
     instant_text,
@@ -53,17 +60,19 @@ from subak.workload.readers.files.times import (
     limited,
     names_zone,
     number,
-    of_zone,
+    refuse_zone,
     stamp_seconds,
 )
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import (
-    refuse_amounts,
-    refuse_times,
+    FAULTY,
+    NEVER_STARTED,
+    add_amounts,
     since_first,
     usual_rules,
     workload_of_rows,
 )
+from subak.workload.readers.started import given, never_started, since_1970
 from subak.workload.readers.table.mapping import (
     AT,
     CLOCK,
@@ -77,7 +86,7 @@ from subak.workload.readers.table.mapping import (
     zoned,
 )
 from subak.workload.readers.table.units import amount, resource
-from subak.workload.table import OUTCOMES
+from subak.workload.table import OUTCOMES, TIME_MAX_S
 
 SHOWN_ROWS = 3
 # What a number is taken for by its size; 1e8 s since 1970 is in 1973
@@ -101,6 +110,7 @@ OUTCOME_WORDS = {
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read a table. Raises InputError naming the line and the column of the first mistake."""
+    refuse_zone(options.zone)
     single_file(source)
     dialect = _dialect(source, options)
     there = column_names(source, dialect)
@@ -113,28 +123,32 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     for rows in text_rows(source, dialect, wanted, advance):
         texts = _texts(rows, columns)
         units = units or _units(texts, columns, rows)
-        tables.append(_values(texts, columns, units, rows))
-        understood = understood or _understood(texts, tables[0], columns, units)
+        tables.append(_values(texts, columns, units, rows, options))
+        understood = understood or _understood(texts, tables[0], columns, units, options)
     if not tables:
         raise InputError(f"{source}: has no rows")
     resources = _resources(columns)
     table, origin = _counted(pl.concat(tables), units)
     fated = _with_fates(table, columns, resources, options)
-    kept, dropped = kept_of(fated, source, "rows"), dropped_of("rows", fated, source)
+    word = "row" if is_parquet(source) else "line"
+    kept, loads = kept_load(fated, source, "rows", resources, options, word)
+    dropped = dropped_of("rows", fated, source)
     accounts = (account_of("rows", fated),)
     del tables, table, fated  # as large as the workload
     left = [name for name in there if name and name not in wanted]
     remarks = _remarks(kept, columns, left, origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "gang": options.gang,
+              "blanks": options.blanks, "zone": options.zone,
               "map": [_said(column, units) for column in columns.values()]}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}", "not stated",
                             notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, resources, provenance)
-    return Conversion(workload, None, accounts, remarks, dropped, understood)
+    return Conversion(workload, None, accounts, remarks, dropped, understood, loads)
 
 
 READER = Reader("a file of any table of jobs, CSV or Parquet; --map says which column is what", single_file, read,
-                frozenset({"columns", "separator", "gang", "arrival_min", "arrival_end"}))
+                frozenset({"columns", "separator", "gang", "blanks", "names", "zone", "max_lost", "arrival_min",
+                           "arrival_end"}))
 
 
 def _dialect(source: Path, options: Options) -> Dialect:
@@ -142,7 +156,7 @@ def _dialect(source: Path, options: Options) -> Dialect:
         raise InputError(f"--separator: must be a comma, a semicolon, a tab or |, not {options.separator[:20]!r}")
     if is_parquet(source):
         return Dialect()
-    return Dialect(options.separator or guessed_separator(source), quoted=True)
+    return Dialect(options.separator or guessed_separator(source), quoted=True, names=options.names)
 
 
 def _resources(columns: dict[str, Column]) -> tuple[Resource, ...]:
@@ -159,6 +173,7 @@ def _texts(rows: Rows, columns: dict[str, Column]) -> pl.DataFrame:
              for name, column in columns.items()}
     if "estimate" in found:
         found["estimate"] = limited(found["estimate"])
+    found |= {name: given(found[name]) for name in (*INSTANTS, *DURATIONS) if name in found}
     return rows.table.select("line", **found)
 
 
@@ -184,7 +199,7 @@ def _is_absolute(unit: str) -> bool:
 
 def _told(name: str, texts: pl.DataFrame, column: Column, rows: Rows) -> str:
     """Return the unit that the first known field has."""
-    first = texts.filter(pl.col(name).is_not_null()).head(1)
+    first = texts.filter(pl.col(name) != "0").head(1)
     if first.is_empty():
         return "s"
     field = pl.col(name)
@@ -199,43 +214,49 @@ def _told(name: str, texts: pl.DataFrame, column: Column, rows: Rows) -> str:
     return "s"
 
 
-def _values(texts: pl.DataFrame, columns: dict[str, Column], units: dict[str, str], rows: Rows) -> pl.DataFrame:
-    """Return `line` and the value of each target. Raises InputError for a field that is none."""
-    found = {name: _value(pl.col(name), name, column, units) for name, column in columns.items()}
-    values = texts.select("line", **found)
+def _values(texts: pl.DataFrame, columns: dict[str, Column], units: dict[str, str], rows: Rows,
+            options: Options) -> pl.DataFrame:
+    """Return `line`, the value of each target, and the faults of fields that are none."""
+    faults, clocks = Faults(rows), Clocks()
+    for name in INSTANTS:
+        if name in columns:
+            clocks.add(name, *_instant(pl.col(name), units[name], options))
+    found = {name: _value(pl.col(name), name, column, units) for name, column in columns.items()
+             if name not in INSTANTS}
+    values = texts.select("line", **clocks.columns, **found)
     for name, column in columns.items():
         wrong = texts[name].is_not_null() & values[name].is_null()
-        if wrong.any():
-            refuse_lines(texts.with_columns(wrong=wrong), pl.col("wrong"), rows.block,
-                         f"{column.source} must be {_kind(name, column, units)}", name)
-    _refuse_other_sizes(texts, columns, units, rows)
-    refuse_times(values, rows.block, *[name for name in (*INSTANTS, *DURATIONS) if name in columns])
+        faults.add(texts.with_columns(wrong=wrong), pl.col("wrong"),
+                   f"{column.source} must be {_kind(name, column, units)}", name, column.source)
+    _note_other_sizes(texts, columns, units, faults)
     for name in (*INSTANTS, *DURATIONS):
         if name in columns:
-            refuse_lines(values, pl.col(name) < 0, rows.block, f"{name} must not be negative", name)
+            faults.add(values, pl.col(name).abs() > TIME_MAX_S, f"{name} must be at most {TIME_MAX_S:g} s", name,
+                       columns[name].source)
+            faults.add(values, pl.col(name) < 0, f"{name} must not be negative", name, columns[name].source)
+    since = [(pl.when(pl.col(name) != 0).then(name) if units[name] in EPOCHS else since_1970(pl.col(name))).alias(name)
+             for name in INSTANTS if name in columns and _is_absolute(units[name])]
     divided = [pl.col(name) / pl.col("tasks").clip(1) for name, column in columns.items() if column.divided]
-    values = values.with_columns(divided)
-    refuse_amounts(values, rows.block, [each for each in _resources(columns) if each.name in values.columns])
-    return values
+    values = values.with_columns(*since, *divided)
+    add_amounts(faults, values, [each for each in _resources(columns) if each.name in values.columns])
+    return faults.onto(values)
 
 
-def _refuse_other_sizes(texts: pl.DataFrame, columns: dict[str, Column], units: dict[str, str], rows: Rows) -> None:
-    """Raise InputError for an instant that is not of the size of the first, by which its unit was told."""
+def _note_other_sizes(texts: pl.DataFrame, columns: dict[str, Column], units: dict[str, str], faults: Faults) -> None:
+    """Note instants that are not of the size of the first, by which their unit was told; 0 says that there is none."""
     for name, unit in units.items():
         if name in INSTANTS and unit in SIZES and not columns[name].unit:
             (least, most), source = SIZES[unit], columns[name].source
             size = number(pl.col(name)).abs()
-            refuse_lines(texts, (size < least) | (size >= most), rows.block,
-                         f"{source} was taken for [{unit}] by its first field, which this is not; give the unit, as in "
-                         f"{name}={source}[{unit}]", name)
+            faults.add(texts, (size != 0) & ((size < least) | (size >= most)),
+                       f"{source} was taken for [{unit}] by its first field, which this is not; give the unit, as in "
+                       f"{name}={source}[{unit}]", name, source)
 
 
 def _value(text: pl.Expr, name: str, column: Column, units: dict[str, str]) -> pl.Expr:
-    if name in units:
+    if name in DURATIONS:
         unit = units[name]
-        if name in INSTANTS and (unit == "iso" or "%" in unit or AT in unit):
-            return _instant(text, *zoned(unit))
-        return clock_seconds(text) if unit == CLOCK else number(text) * {**DURATION_UNITS, **EPOCHS}[unit]
+        return clock_seconds(text) if unit == CLOCK else number(text) * DURATION_UNITS[unit]
     if name in NUMBER_BOUNDS:
         value, (low, high) = number(text), NUMBER_BOUNDS[name]
         return pl.when((value == value.round()) & value.is_between(low, high)).then(value.cast(pl.Int64, strict=False))
@@ -244,10 +265,14 @@ def _value(text: pl.Expr, name: str, column: Column, units: dict[str, str]) -> p
     return text if name in TARGETS else amount(text, column.unit)
 
 
-def _instant(text: pl.Expr, form: str, zone: str) -> pl.Expr:
-    """Return seconds since 1970 of instants in a form, of a zone's clocks where they do not say another."""
+def _instant(text: pl.Expr, unit: str, options: Options) -> tuple[pl.Expr, pl.Expr, str]:
+    """Return instants in a unit, whether clocks of a zone showed them, and the zone: the unit's, else the table's."""
+    if not (unit == "iso" or "%" in unit or AT in unit):
+        return number(text) * {**DURATION_UNITS, **EPOCHS}[unit], pl.lit(False), ""
+    form, zone = zoned(unit)
     seconds = stamp_seconds(text) if form == "iso" else format_seconds(text, form)
-    return seconds if not zone else pl.when(names_zone(text)).then(seconds).otherwise(of_zone(seconds, zone))
+    shown = ~names_zone(text) if form == "iso" else pl.lit("%z" not in form)
+    return seconds, shown, zone or options.zone
 
 
 def _kind(name: str, column: Column, units: dict[str, str]) -> str:
@@ -277,13 +302,14 @@ def _with_fates(table: pl.DataFrame, columns: dict[str, Column], resources: tupl
     """Return ROW_COLUMNS with `line` and `fate`."""
     has = columns.keys()
     start = pl.col("start") if "start" in has else pl.lit(None, pl.Float64)
-    unknown = [pl.col(each.name).is_null() for each in resources if each.name in has]
+    asked = [each.name for each in resources if each.name in has]
     word = pl.col("outcome").str.to_lowercase().str.replace(r" by \d+$", "")  # Slurm says who cancelled a job
     outcome = word.replace_strict(OUTCOME_WORDS, default=None, return_dtype=OUTCOMES)
+    amounts = [pl.col(name).fill_null(0.0) if options.blanks == "zero" else pl.col(name) for name in asked]
     rows = table.select(
-        "line", "arrival",
-        *([] if "estimate" not in has else ["estimate"]),
-        *(pl.col(each.name) if each.name in has else pl.lit(1.0).alias(each.name) for each in resources),
+        "line", "arrival", "skipped", "twice", "zoneless", "fault", "fault_column", "fault_value",
+        *([] if "estimate" not in has else ["estimate"]), *amounts,
+        *(pl.lit(1.0).alias(each.name) for each in resources if each.name not in has),
         job=pl.col("job") if "job" in has else pl.col("line").cast(pl.String),
         queue=pl.col("queue").fill_null("unknown") if "queue" in has else pl.lit("all"),
         user=pl.col("user").fill_null("unknown") if "user" in has else pl.lit("unknown"),
@@ -292,14 +318,21 @@ def _with_fates(table: pl.DataFrame, columns: dict[str, Column], resources: tupl
         count=pl.col("tasks") if "tasks" in has else pl.lit(1, pl.Int64),
         gang=pl.lit(options.gang),
         recorded_start=pl.max_horizontal("arrival", start) if "start" in has else pl.lit(None, pl.Float64),
-        early=start < pl.col("arrival"),
-        started=start.is_not_null(),
+        early=start < pl.col("arrival"), started=start.is_not_null(),
         outcome=outcome if "outcome" in has else pl.lit(None, OUTCOMES),
         said=pl.col("outcome").is_not_null() if "outcome" in has else pl.lit(False),
+        blank=pl.any_horizontal(pl.col(*asked).is_null()) if asked else pl.lit(False),
+        unknown=pl.all_horizontal(pl.col(*asked).is_null()) if asked else pl.lit(False),
     ).with_columns(recorded_start=pl.when("started").then("recorded_start"))
-    own = [(pl.any_horizontal(unknown) if unknown else pl.lit(False), "how much it asks for is unknown"),
-           (pl.col("job").is_null(), "which job it is of is unknown")]
-    return rows.with_columns(fate=fate([*own, *usual_rules(resources, options)]))
+    told = pl.when("started").then("recorded_start")
+    never = never_started(told if "start" in has else None, pl.col("outcome"), pl.col("run_time"))
+    return with_fate(rows, [
+        FAULTY,
+        Fate(never, NEVER_STARTED, load=False),
+        Fate(pl.col("unknown") if options.blanks == "zero" else pl.col("blank"), "how much it asks for is unknown"),
+        Fate(pl.col("job").is_null(), "which job it is of is unknown"),
+        *usual_rules(resources, options),
+    ])
 
 
 def _remarks(kept: pl.DataFrame, columns: dict[str, Column], left: list[str],
@@ -308,11 +341,12 @@ def _remarks(kept: pl.DataFrame, columns: dict[str, Column], left: list[str],
         "jobs": kept["job"].n_unique(),
         "tasks with run time 0": int(kept.filter(run_time=0.0)["count"].sum()),
         "rows that start before they arrive (they start at once)": int(kept["early"].fill_null(False).sum()),
+        "rows with an empty amount, which counts as 0 (--blanks unknown drops them)": kept.filter("blank").height,
         "rows whose outcome is no word that is known": kept.filter(pl.col("said") & pl.col("outcome").is_null()).height,
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
     if origin is not None:
-        said["time 0 is"] = instant_text(origin)
+        said |= clock_remarks(kept, origin)
     if left:
         said["columns that are not read"] = listed(tuple(left))
     if not set(columns) - set(TARGETS):
@@ -328,21 +362,23 @@ def _said(column: Column, units: dict[str, str]) -> str:
     return f"{column.target}={'=' if column.constant else ''}{column.source}" + (f"[{unit}]" if unit else "")
 
 
-def _understood(texts: pl.DataFrame, values: pl.DataFrame, columns: dict[str, Column], units: dict[str, str]) -> Shown:
+def _understood(texts: pl.DataFrame, values: pl.DataFrame, columns: dict[str, Column], units: dict[str, str],
+                options: Options) -> Shown:
     """Return the first rows, each field as it stands and as it was read."""
     rows = []
     for name, column in columns.items():
         fields = [_pair(text, _shown(name, value, column, units))
                   for text, value in zip(texts[name].head(SHOWN_ROWS), values[name].head(SHOWN_ROWS), strict=True)]
         rows.append((name, f"== {column.source}" if column.constant else column.source,
-                     _unit_shown(name, column, units), *fields))
+                     _unit_shown(name, column, units, options), *fields))
     lines = [f"line {line}" for line in texts["line"].head(SHOWN_ROWS)]
     return Shown("What was understood", ("what", "column", "unit", *lines), tuple(rows))
 
 
-def _unit_shown(name: str, column: Column, units: dict[str, str]) -> str:
+def _unit_shown(name: str, column: Column, units: dict[str, str], options: Options) -> str:
     unit = units.get(name, column.said) or "as it stands"
-    return f"{unit}, shown in UTC" if name in INSTANTS and _is_absolute(units[name]) else unit
+    has_zone = name in INSTANTS and (unit in EPOCHS or AT in unit or bool(options.zone))
+    return f"{unit}, shown in UTC" if has_zone else unit
 
 
 def _pair(text: str | None, shown: str) -> str:

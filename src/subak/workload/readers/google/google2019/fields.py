@@ -12,14 +12,8 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.tables import ColumnType
-from subak.workload.readers.files.delimited import (
-    Dialect,
-    Rows,
-    column_names,
-    is_parquet,
-    listed,
-    text_rows,
-)
+from subak.workload.readers.files.delimited import Dialect, column_names, is_parquet, listed, text_rows
+from subak.workload.readers.files.faults import Rows
 from subak.workload.readers.files.json_text import json_lines
 from subak.workload.readers.files.stream import Advance, Block, refuse_lines
 
@@ -173,7 +167,14 @@ def place_of(value: int | str, names: tuple[str, ...]) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and int(text) < len(names) else None
 
 
-def table_rows(path: Path, table: Table, sets: Sets, advance: Advance) -> Iterator[Rows]:
+class Part(NamedTuple):
+    """Some rows of a file, as the table's columns, and where they are."""
+
+    table: pl.DataFrame
+    block: Block
+
+
+def table_rows(path: Path, table: Table, sets: Sets, advance: Advance) -> Iterator[Part]:
     """Yield a file's rows as the table's columns, with `line`; constraints as the number of their set.
 
     Raises InputError naming the line of a field that is of another type.
@@ -183,7 +184,7 @@ def table_rows(path: Path, table: Table, sets: Sets, advance: Advance) -> Iterat
         yield from _flat_rows(path, table, sets, advance)
         return
     for values, block in json_lines(path, table.kind, advance):
-        yield Rows(_of_values(values, table, sets, block), block)
+        yield Part(_of_values(values, table, sets, block), block)
 
 
 def _of_values(values: list[tuple[int, Any]], table: Table, sets: Sets, block: Block) -> pl.DataFrame:
@@ -209,7 +210,7 @@ def _numbered(sets: Sets, constraints: tuple[Constraint, ...] | None, block: Blo
         raise InputError(f"{block.path}, {block.word} {line}: {error}") from None
 
 
-def _flat_rows(path: Path, table: Table, sets: Sets, advance: Advance) -> Iterator[Rows]:
+def _flat_rows(path: Path, table: Table, sets: Sets, advance: Advance) -> Iterator[Part]:
     dialect = Dialect(quoted=True)
     there = column_names(path, dialect)
     sources = {name: next((each for each in (said, said.replace(".", "_")) if each in there), None)
@@ -219,7 +220,14 @@ def _flat_rows(path: Path, table: Table, sets: Sets, advance: Advance) -> Iterat
         raise InputError(f"{path}: has no column {missing[0]}; it has {listed(there)}")
     for rows in text_rows(path, dialect, tuple(filter(None, sources.values())), advance):
         columns = [_typed(rows, name, source, table.columns[name][1], sets) for name, source in sources.items()]
-        yield Rows(rows.table.select("line").with_columns(columns), rows.block)
+        _refuse_faults(rows)
+        yield Part(rows.table.select("line").with_columns(columns), rows.block)
+
+
+def _refuse_faults(rows: Rows) -> None:
+    """Raise InputError for the first row that has too few or too many fields."""
+    for row, rule, _, value in rows.faults.head(1).rows():
+        raise InputError(f"{rows.block.path}, {rows.block.word} {rows.table['line'][row]}: {rule}, not {value}")
 
 
 def _typed(rows: Rows, name: str, source: str | None, kind: ColumnType, sets: Sets) -> pl.Series:

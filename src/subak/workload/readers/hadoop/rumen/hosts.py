@@ -11,7 +11,8 @@ from subak.fleet.locality import RACK_ATTRIBUTE as RACK
 from subak.fleet.table import Fleet, make_fleet
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOTS
-from subak.workload.readers.conversion import KEPT, Account, account_of, fate
+from subak.workload.readers.conversion import Account, account_of
+from subak.workload.readers.fates import KEPT, fate
 from subak.workload.readers.files.json_text import converted, json_values
 from subak.workload.readers.files.stream import ignore_progress, single_file
 from subak.workload.readers.options import Options

@@ -32,16 +32,8 @@ from subak.errors import InputError
 from subak.fleet.locality import LEVELS, LOCALITY_COLUMNS, OFF_RACK, RACK_LOCAL
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import NAMES, SLOTS, stage_table
-from subak.workload.readers.conversion import (
-    KEPT,
-    Account,
-    Conversion,
-    Reader,
-    account_of,
-    fate,
-    notes,
-    with_recorded,
-)
+from subak.workload.readers.conversion import Account, Conversion, Reader, account_of, notes, with_recorded
+from subak.workload.readers.fates import KEPT, fate
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.hadoop.rumen.history import History, read_history
 from subak.workload.readers.hadoop.rumen.hosts import (

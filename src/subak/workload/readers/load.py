@@ -1,0 +1,88 @@
+"""The load that a conversion keeps: work is run time x tasks x what each asks for.
+
+A row that is dropped may carry load (a run time that cannot be read), or none (a job that never started, a step of one
+that is counted, what lies outside the slice). The first are lost. Where the work of such a row is not known, it counts
+as the mean of the rows that are kept.
+"""
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from subak.errors import InputError
+from subak.resources import Resource
+from subak.workload.readers.fates import KEPT
+from subak.workload.readers.options import Options
+
+HOUR_S = 3600.0
+
+
+class Load(msgspec.Struct, frozen=True):
+    """Of one resource, in hours of what it counts: the work that is kept, and that is lost."""
+
+    resource: str
+    of: str
+    kept: float
+    lost: float
+    guessed: float  # of what is lost, at the mean of the rows that are kept
+    guessed_rows: int
+
+    @property
+    def lost_share(self) -> float:
+        """The share of all work that is lost, 0 where there is none."""
+        return self.lost / (self.kept + self.lost) if self.lost else 0.0
+
+    @property
+    def words(self) -> str:
+        """What is kept, for people."""
+        of_all = f" ({self.kept:,.10g} of {self.kept + self.lost:,.10g} hours of {self.of})" if self.lost else ""
+        return f"{1 - self.lost_share:.2%} of {self.resource}{of_all}"
+
+
+def load_of(fated: pl.DataFrame, resources: Sequence[Resource]) -> tuple[Load, ...]:
+    """Return the load of rows with `fate`, `lost`, `run_time`, `count` (else 1) and an amount of each resource.
+
+    A run time without an end (inf) has no work that could be counted; such rows are left out.
+    """
+    count = pl.col("count").cast(pl.Float64) if "count" in fated.columns else pl.lit(1.0)
+    hours = pl.when(pl.col("run_time").is_finite() & (pl.col("run_time") >= 0)).then(pl.col("run_time")) / HOUR_S
+    return tuple(_load_of(fated, each, hours * count * pl.col(each.name)) for each in resources)
+
+
+def _load_of(fated: pl.DataFrame, resource: Resource, work: pl.Expr) -> Load:
+    kept, lost = pl.col("fate") == KEPT, pl.col("lost")
+    known, mean, told, unknown = fated.select(
+        work.filter(kept).sum().alias("known"), work.filter(kept).mean().alias("mean"),
+        work.filter(lost).sum().alias("told"), (lost & work.is_null()).sum().alias("unknown")).row(0)
+    guessed = (mean or 0.0) * unknown
+    return Load(resource.name, resource.of, known, told + guessed, guessed, unknown)
+
+
+def refuse_lost(fated: pl.DataFrame, loads: Sequence[Load], where: object, options: Options) -> None:
+    """Raise InputError when more than ``options.max_lost`` of the work, or of the rows that carry any, is lost.
+
+    One row alone refuses no file, unless nothing may be lost.
+    """
+    lost, rows = fated.filter("lost"), fated.filter((pl.col("fate") == KEPT) | pl.col("lost"))
+    share = max([len(lost) / max(1, len(rows)), *(each.lost_share for each in loads)])
+    alone = len(lost) == 1 and options.max_lost > 0
+    if len(lost) == 0 or (len(lost) < len(rows) and (share <= options.max_lost or alone)):
+        return
+    fields = [pl.col(name).cast(pl.String) if name in lost.columns else pl.lit(None, pl.String).alias(name)
+              for name in FIRST]
+    each_fate = lost.select("fate", *fields).group_by("fate", maintain_order=True).agg(pl.len(), pl.col(*FIRST).first())
+    first, *rest = each_fate.sort("len", descending=True, maintain_order=True).rows(named=True)
+    line = "" if first["line"] is None else f" {first['line']}"
+    others = "; others: " + ", ".join(f"{each['fate']} ({each['len']:,})" for each in rest[:2]) if rest else ""
+    raise InputError(
+        f"{where}{line}: {first['fate']}{_value(first)} (such rows: {first['len']:,}{others}); {share:.1%} of the load "
+        f"would be lost, at most {options.max_lost:.0%} may be (--max-lost)")
+
+
+FIRST = ("line", "fault_column", "fault_value")
+
+
+def _value(row: dict[str, object]) -> str:
+    if row["fault_column"] is None:
+        return ""
+    return f", not {row['fault_value']}" if row["fault_value"] is not None else ", is missing"
