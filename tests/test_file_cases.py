@@ -1,4 +1,5 @@
 """Files as people have them: small inputs that went wrong elsewhere, each for its class; tests/data/cases has them."""
+import json
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,39 @@ def test_the_numbers_by_which_slurm_says_nothing_are_no_times():
     assert tasks(conversion, "run_time", "recorded_start") == [(3600.0, 10.0)]
     assert "estimate" not in conversion.workload.tasks.columns
     assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 1}
+
+
+def test_jobs_that_were_cancelled_while_they_waited_are_no_lost_load(tmp_path):
+    head, first, _ = (CASES / "01-sacct-elapsed-invalid/jobs.txt").read_text().splitlines()
+    waited = first.replace("COMPLETED", "CANCELLED by 5").replace("01:00:00", "00:00:00")
+    held = "|cpu=1,mem=1G,node=1"
+    lines = [first, *(waited.removesuffix(held).replace("1|", f"{number}|", 1) + "|" for number in (2, 3)),
+             first.replace("1|", "4|", 1).replace("2024-01-01T10:01:00", "4294967295")]
+    path = tmp_path / "jobs.txt"
+    path.write_text("\n".join([head, *lines]))
+    conversion = READERS["sacct"].read(path, Options(), ignore_progress)
+    assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 3}
+    assert [each.lost for each in conversion.loads] == [0.0, 0.0]
+
+
+def test_a_row_that_has_a_run_time_ran_though_nobody_knows_when_it_started(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("at,began,run\n0,1,60\n0,,60\n0,,\n0,,0\n")
+    conversion = READERS["table"].read(path, Options(columns=("arrival=at,start=began,run_time=run",)), ignore_progress)
+    assert tasks(conversion, "recorded_start") == [(1.0,), (None,)]
+    assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 2}
+
+
+def test_an_evicted_pod_ends_when_the_last_of_its_conditions_changed(tmp_path):
+    stamp = "2024-01-31T12:{}:00Z"
+    pod = {"kind": "Pod", "metadata": {"name": "p", "namespace": "n", "creationTimestamp": stamp.format("00")},
+           "spec": {"containers": [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
+           "status": {"phase": "Failed", "reason": "Evicted", "conditions": [
+               {"type": kind, "status": "True", "lastTransitionTime": stamp.format(minute)}
+               for kind, minute in (("PodScheduled", "10"), ("DisruptionTarget", "40"), ("Ready", "30"))]}}
+    (tmp_path / "pods.json").write_text(json.dumps({"kind": "List", "items": [pod]}))
+    conversion = READERS["pods"].read(tmp_path, Options(), ignore_progress)
+    assert tasks(conversion, "recorded_start", "run_time", "outcome") == [(600.0, 1800.0, "EVICT")]
 
 
 # Times
