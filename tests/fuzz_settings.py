@@ -173,7 +173,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
                      "[{ share = -1, amounts = { cpu = 1, memory = 1 } }]", "[{ share = nan, amounts = { cpu = 1, memory = 1 } }]",
                      "[{ share = 1, amounts = { cpu = 0, memory = 0 } }]", "[{ share = 1, amounts = { cpu = -1, memory = 1 } }]",
                      "[{ share = 1, amounts = { cpu = nan, memory = 1 } }]", "[{ share = 1, amounts = { cpu = 1e9, memory = 1 } }]",
-                     "[{ share = 1, amounts = { cpu = 1e-12, memory = 1e-12 } }]", "[{ share = 1, amounts = {} }]", "[{}]",
+                     "[{ share = 1, amounts = {} }]", "[{}]",
                      "[{ share = inf, amounts = { cpu = 1, memory = 1 } }]",
                      "[{ share = 1, amounts = { cpu = 1, memory = 1, gpu = 1 } }]"),
         "jobs": ("{ single = 2 }", "{ single = nan }", "{ mass = 0 }", "{ disparity = 1 }", "{ most = 0 }",

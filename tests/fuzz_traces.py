@@ -119,6 +119,35 @@ AZURE = Format("azure", "vmtable.csv", ("v1,s1,d1,0,2591400,91.7,0.7,20.7,Delay-
                                         "v2,s1,d1,600,900,91.7,0.7,20.7,Unknown,>24,>64"), ",", {
     0: ("",), 3: (*NO_NUMBERS, "-1", "1e13"), 4: (*NO_NUMBERS, "-1", "1e13"), 8: ("", "x", "interactive"),
     9: ("", *NO_NUMBERS, ">25", "-1", "1e9"), 10: ("", *NO_NUMBERS, ">24", "-1", "1e9")}, "vmtable.csv")
+SUPERCLOUD_LINE = "{},0,4294967294,77,1,40,xeon,3,60,1609735{}00,1609736000,1609738610,0,1=40,2=348000,4=1,1002=2"
+SUPERCLOUD = Format("supercloud", "slurm-log.csv", (
+    "id_job,id_array_job,id_array_task,id_user,nodes_alloc,cpus_req,partition,state,timelimit,time_submit,time_start,"
+    "time_end,time_suspended,tres_alloc", *(SUPERCLOUD_LINE.format(row, row).replace("1=", '"1=') + '"' for row in (1, 2, 3))),
+    ",", {0: ("", "x"), 4: ("x", "1.5", "-1"), 7: ("x", "99"), 9: ("x", "1e13", "nan")}, "slurm-log.csv", {}, 1)
+ACME_LINE = "{},u,2,16,32,SFT,COMPLETED,2023-03-01 00:1{}:22+08:00,2023-03-01 00:20:54+08:00,2023-03-01 00:40:51+08:00"
+ACME = Format("acme", "trace_seren.csv", (
+    "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time",
+    *(ACME_LINE.format(row, row) for row in (1, 2, 3))), ",", {
+    2: ("x", "1.5", "-1"), 3: ("x", "-1"), 4: ("x", "1e30"), 7: INSTANT, 8: INSTANT, 9: INSTANT}, "trace_seren.csv", {}, 1)
+PAI = Format("pai2020", "pai_task_table.csv", tuple(
+    f"job{row},worker,2.0,Terminated,{row}00.0,900.0,600.0,29.296875,50.0,T4" for row in (1, 2, 3)), ",", {
+    2: ("x", "1.5", "-1"), 4: ("x", "-1", "1e13"), 6: ("x", "-1"), 7: ("x", "1e30"), 8: ("x", "-0.5")}, "pai_task_table.csv")
+FDATA = Format("fdata", "23_03.csv", (
+    "jid,usr,adt,sdt,edt,elpl,pri,exit state,nnuma,cnumat", *(
+        f"j{row},u,2023-03-01 09:0{row}:00,2023-03-01 09:10:00,2023-03-01 09:30:00,3600,127,completed,2,96"
+        for row in (1, 2, 3))), ",", {2: INSTANT, 3: INSTANT, 5: ("x", "-1"), 8: ("x", "1.5"), 9: ("x", "-1")},
+    "23_03.csv", {}, 1)
+PM100 = Format("pm100", "job_table.csv", (
+    "job_id,user_id,partition,submit_time,start_time,end_time,time_limit,job_state,num_nodes_alloc,num_cores_alloc,"
+    "num_gpus_alloc", *(f"{row},7,1,2020-05-06 08:0{row}:00Z,2020-05-06 08:10:00Z,2020-05-06 09:10:00Z,1440,COMPLETED,1,128,4"
+                        for row in (1, 2, 3))), ",", {
+    3: INSTANT, 6: ("x", "-1"), 8: ("x", "1.5"), 9: ("x", "-1"), 10: ("x", "-1")}, "job_table.csv", {}, 1)
+IN2P3 = Format("in2p3", "09.tsv", (
+    "jobid\tuser\taccount\tpartition\tstate\tsubmit\tstart\tend\telapsed\ttimelimit\talloccpus\tallocgpus", *(
+        f"{row}\tu\ta\thtc\tCOMPLETED\t17251488{row}0\t1725148860\t1725152460\t3600\t86400\t1\t0"
+        for row in (1, 2, 3))), "\t", {
+    5: ("x", "-1", "1e15"), 6: ("x",), 8: ("x", "-1", "1e13"), 9: ("x", "-1"), 10: ("x", "-1"), 11: ("x", "-1")}, "09.tsv",
+    {}, 1)
 INSTANCE_HEAD = "time,type,collection_id,priority,instance_index,resource_request.cpus,resource_request.memory"
 INSTANCE_ROWS = (INSTANCE_HEAD, "0,0,1,200,0,0.1,0.2", "600000000,3,1,200,0,0.1,0.2", "900000000,6,1,200,0,0.1,0.2")
 BORG_WHOLE = ("x", "-1", "1.5", "nan", "9223372036854775808", "0x10")
@@ -132,7 +161,8 @@ BORG_MACHINES = Format("google2019", "T/machine_events.csv", (
     {"T/instance_events.csv": "".join(f"{line}\n" for line in INSTANCE_ROWS)}, 1)
 FORMATS = {"tr": TR, "swf": SWF, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
            "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES,
-           "table": TABLE, "sacct": SACCT, "helios": HELIOS, "azure": AZURE, "google2019": BORG, "google2019-machines": BORG_MACHINES}
+           "table": TABLE, "sacct": SACCT, "supercloud": SUPERCLOUD, "acme": ACME, "pai2020": PAI, "fdata": FDATA, "pm100": PM100,
+           "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "google2019": BORG, "google2019-machines": BORG_MACHINES}
 JSON_READERS = ("rumen", "philly", "pods")  # whose cases are below
 
 
@@ -374,7 +404,7 @@ PODS: dict[str, object] = {
         [{"matchExpressions": [{"key": "", "operator": "Exists"}]}]))},
     **{f"namespace/{short(value)}": _pod(metadata__namespace=value) for value in ("", "\u0001", 3)},
     **{f"containers/{short(value)}": _pod(spec__containers=value) for value in ("x", 3, [3], {"a": 1})},
-    "no-name": _pod(metadata__name=...), "pending": _pod(status__phase="Pending"), "no-status": _pod(status=...),
+    "no-name": _pod(metadata__name=...), "pending": _pod(status__phase="Pending", status__startTime=...), "no-status": _pod(status=...),
     "no-end": _pod(status__containerStatuses=[]), "number": 7, "list": [1], "no-kind": {}, "no-items": {"kind": "List", "items": []},
     "items-number": {"kind": "List", "items": 3}, "items": {"kind": "List", "items": [3]}, "null": None,
     "nodes-only": {"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "n"}}]},

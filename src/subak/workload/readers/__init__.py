@@ -12,8 +12,9 @@ FORMATS = {  # the module, or the room, that reads each
     "google2011": "google.google2011", "google2019": "google.google2019", "alibaba2018": "alibaba.alibaba2018",
     "openb": "alibaba.openb",
     "azure": "microsoft.azure", "philly": "microsoft.philly", "helios": "slurm.helios", "rumen": "hadoop.rumen",
-    "swim": "hadoop.swim", "tr": "tr", "swf": "swf", "sacct": "slurm.sacct", "pods": "kubernetes",
-    "table": "table",
+    "swim": "hadoop.swim", "tr": "tr", "swf": "swf", "sacct": "slurm.sacct", "pods": "kubernetes", "table": "table",
+    "supercloud": "slurm.supercloud", "acme": "table.acme", "pai2020": "table.pai2020", "fdata": "table.fdata",
+    "pm100": "table.pm100", "in2p3": "table.in2p3",
 }
 
 

@@ -16,7 +16,7 @@ LINES_SAID = 5
 # What stands in a field of which nothing is known, in small letters: of Slurm, pandas, SQL, Python, spreadsheets
 NOTHING = ("", "unknown", "none", "null", "nan", "nat", "na", "n/a", "#n/a", "-", "\\n", "undefined", "<null>")
 # Limits that are none, in small letters: of Slurm
-NO_LIMIT = ("unlimited", "partition_limit", "invalid")
+NO_LIMIT = ("unlimited", "infinite", "partition_limit", "invalid")
 STAMP = (r"^(?<date>\d{4}-\d{2}-\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2}(?:\.\d+)?))?"
          r"\s*(?:[zZ]|UTC|(?<sign>[+-])(?<zone_hour>\d{2})(?::?(?<zone_minute>\d{2}))?)?)?$")
 CLOCK = r"^(?:(?<days>\d+)-)?(?:(?<hours>\d+):)?(?<minutes>\d+):(?<seconds>\d{2}(?:\.\d+)?)$"

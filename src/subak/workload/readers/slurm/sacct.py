@@ -37,6 +37,7 @@ Source: the manual page of sacct, https://slurm.schedmd.com/sacct.html (24.11).
 """
 import itertools
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -82,6 +83,14 @@ STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
 AGAIN = "its job was submitted again later, or stands there twice"
 
 
+class Origin(NamedTuple):
+    """Where an accounting of Slurm's came from: what Provenance says."""
+
+    name: str
+    said: str
+    licence: str
+
+
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read what sacct printed. Raises InputError when too much of it cannot be read, naming line and column."""
     refuse_zone(options.zone)
@@ -89,21 +98,32 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     names = column_names(source, PIPES)
     _refuse_missing(source, names)
     wanted = tuple(name for name in (*NEEDED, *OPTIONAL) if name in names)
-    tables = [_jobs(rows, options) for rows in text_rows(source, PIPES, wanted, advance)]
+    tables = [jobs_of(rows, options) for rows in text_rows(source, PIPES, wanted, advance)]
+    left = tuple(name for name in names if name and name not in wanted)
+    return accounting(source, tables, left, options, Origin(source.name.split(".")[0], "Slurm's sacct", "not stated"))
+
+
+def accounting(source: Path, tables: list[pl.DataFrame], left: tuple[str, ...], options: Options,
+               origin: Origin) -> Conversion:
+    """Return the workload of what `jobs_of` read; *left* are columns that are not read.
+
+    Raises InputError when there are no jobs, or too much of the load is lost.
+    """
     if not tables:
         raise InputError(f"{source}: has no jobs")
-    table, origin = since_first(_of_clusters(pl.concat(tables)), "arrival", "recorded_start")
+    table, first = since_first(_of_clusters(pl.concat(tables)), "arrival", "recorded_start")
     fated = _with_fates(table, options)
     kept, loads = kept_load(fated, source, "lines", RESOURCES, options)
     dropped = dropped_of("jobs", fated, source)
     used = [each.name == "cpu" or kept[each.name].sum() > 0 for each in RESOURCES]
     resources, loads = tuple(itertools.compress(RESOURCES, used)), tuple(itertools.compress(loads, used))
     accounts = (account_of("jobs", fated),)
-    del tables, table, fated  # a gigabyte of two million jobs
-    remarks = _remarks(kept, [name for name in names if name and name not in wanted], origin, options)
+    tables.clear()
+    del table, fated  # a gigabyte of two million jobs
+    remarks = _remarks(kept, left, first, options)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "amounts": options.amounts,
               "zone": options.zone}
-    provenance = Provenance(source.name.split(".")[0], f"file {source.name}: Slurm's sacct", "not stated",
+    provenance = Provenance(origin.name, f"file {source.name}: {origin.said}", origin.licence,
                             notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, resources, provenance)
     return Conversion(workload, None, accounts, remarks, dropped, loads=loads)
@@ -126,7 +146,7 @@ def _refuse_missing(source: Path, names: tuple[str, ...]) -> None:
 # Fields
 
 
-def _jobs(rows: Rows, options: Options) -> pl.DataFrame:
+def jobs_of(rows: Rows, options: Options) -> pl.DataFrame:
     """Return ROW_COLUMNS of a block's lines, and what the fates need."""
     faults = Faults(rows)
     table = rows.table.with_columns(pl.lit(None, pl.String).alias(name) for name in OPTIONAL
@@ -217,7 +237,8 @@ def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
                     recorded_start=pl.max_horizontal("recorded_start", "arrival"))
 
 
-def _remarks(kept: pl.DataFrame, left: list[str], origin: float, options: Options) -> dict[str, int | float | str]:
+def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
+             options: Options) -> dict[str, int | float | str]:
     several = kept.filter(pl.col("count") > 1)
     ignored = sorted(kept["others"].list.explode().drop_nulls().unique().to_list())
     clusters = kept["Cluster"].drop_nulls().unique().sort().to_list()
@@ -243,7 +264,7 @@ def _remarks(kept: pl.DataFrame, left: list[str], origin: float, options: Option
     if ignored:
         said["TRES that are not modelled"] = listed(tuple(ignored))
     if left:
-        said["columns that are not read"] = listed(tuple(left))
+        said["columns that are not read"] = listed(left)
     return said | {"fleet": "none written: the accounting does not say which machines there are"}
 
 

@@ -1,0 +1,45 @@
+"""Published tables: traces that the reader of tables reads, with columns that are named here and not by the user."""
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from subak.tables import Provenance
+from subak.workload.readers.conversion import Conversion, Reader
+from subak.workload.readers.files.delimited import Dialect, column_names
+from subak.workload.readers.files.stream import Advance, single_file
+from subak.workload.readers.options import Options
+from subak.workload.readers.table.jobs import read
+
+
+class Published(NamedTuple):
+    """A table as it was published."""
+
+    name: str
+    summary: str  # what the file is, for help texts
+    origin: str
+    licence: str
+    map: tuple[str, ...]  # as --map has it
+    names: tuple[str, ...] = ()  # of its columns, where it has no line of them
+    also: Mapping[str, str] = MappingProxyType({})  # what is mapped too, by the column, where the file has it
+    gang: bool = False  # whether the tasks of a row start together
+    has_clocks: bool = False  # whether its times may name no zone
+
+
+def reader_of(table: Published) -> Reader:
+    """Return the reader of a published table; its options are those of a table, but for the names of columns."""
+    def read_it(source: Path, options: Options, advance: Advance) -> Conversion:
+        there = () if not table.also else column_names(single_file(source)[0], Dialect(quoted=True))
+        also = tuple(text for column, text in table.also.items() if column in there)
+        found = read(source, msgspec.structs.replace(
+            options, columns=table.map + also, names=table.names, gang=table.gang), advance)
+        said = Provenance(table.name, f"file {source.name}: {table.origin}", table.licence,
+                          found.workload.provenance.notes)
+        return replace(found, workload=replace(found.workload, provenance=said))
+
+    zones = ("zone",) if table.has_clocks else ()
+    return Reader(table.summary, single_file, read_it,
+                  frozenset({"blanks", "max_lost", "arrival_min", "arrival_end", *zones}))
