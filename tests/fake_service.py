@@ -35,7 +35,7 @@ from subak.live.api.models import (
     TaskCounts,
     TaskView,
 )
-from subak.live.jobfile.spec import TASKS
+from subak.live.jobfile.spec import QUEUE, TASKS
 
 MACHINES = (("m0", "west"), ("m1", "west"), ("m2", "east"))
 CAPACITY = {"cpu": 4000, "memory": 8192, TASKS: 12}
@@ -226,6 +226,8 @@ class FakeService:
 
     async def submit(self, spec, client_id):
         self.calls.append("submit")
+        if spec.queue == QUEUE and QUEUE not in self.weights:
+            spec = msgspec.structs.replace(spec, queue=next(path for path in self.weights if path))
         if client_id in self.by_client_id:
             job, before = self.by_client_id[client_id]
             if before != spec:

@@ -15,6 +15,7 @@ from serving import Serving
 from subak.cli import app
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.models import Event, JobView
+from subak.live.jobfile.command import from_script
 from subak.live.tokens import PEOPLE, new_token
 from subak.report.number_text import NOTHING
 
@@ -86,6 +87,79 @@ def test_mistakes_of_a_job_file_are_one_line_with_file_and_line(serving, run, wr
     assert err.count("\n") == 1
 
 
+def test_all_mistakes_of_a_job_file_are_said_a_line_each(serving, run, write):
+    file = write("metadata: {name: a}\nqueu: web\ncommand: x\ntasks: many\nstages:\n  - {name: b, tasks: 0}\n")
+    code, out, err = run("submit", file)
+    assert (code, out) == (2, "")
+    assert [line.partition("job.yaml:")[2].partition(": must")[0] for line in err.splitlines()] == [
+        "2: queu: there is no such field; is queue meant?", "3: command", "4: tasks", "6: stages[0].tasks",
+        "6: stages[0].command"]
+
+
+def test_submit_names_the_tasks_that_did_not_finish(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 8\n")), "--key", "k")
+    service = serving.services["g0"]
+
+    async def go():
+        await service.cancel("g0-0.6")
+        for index in (0, 1, 2, 4, 5, 7):
+            await service.finish(f"g0-0.{index}")
+        await service.finish("g0-0.3", 4)
+
+    later(serving, go())
+    code, _, err = run("submit", write(job("[sleep]", more="tasks: 8\n")), "--wait", "--key", "k")
+    assert code == 1
+    assert err.splitlines() == [
+        "subak: g0-0 failed: 6 finished, 1 failed, 1 cancelled", "subak: g0-0.3 failed: exit code 4",
+        "subak: g0-0.6 cancelled: cancelled by its user"]
+
+
+# -- a script ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_script_becomes_the_job_that_the_options_say(serving, run, write):
+    text = "#!/usr/bin/env -S python3 -u\nprint('$HOME \\\\ `x`')\n"
+    code, out, _ = run("submit", write(text, "train.py"), "--array", "0-9", "--cpu", "500m", "--memory", "2Gi",
+                       "--gpus", "1", "--retries", "2", "--queue", "web", "-e", "A=b")
+    assert (code, out) == (0, "g0-0 train submitted to web: 10 tasks\n")
+    (stage,) = serving.services["g0"].jobs_by_id["g0-0"].spec.stages
+    assert stage.command[:2] == ("/bin/sh", "-c")
+    assert stage.command[3:] == (text, "/usr/bin/env", "-S python3 -u")
+    assert (stage.tasks, stage.retries, stage.env) == (10, 2, {"A": "b"})
+    assert stage.resources == {"cpu": 500, "memory": 2048, "gpu": 1}
+
+
+@pytest.mark.parametrize(("text", "arguments", "words"), [
+    ("#!bin/sh\n", (), "x.sh:1: must name an interpreter by its path, such as #!/bin/sh, not '#!bin/sh'"),
+    ("#!\n", (), "x.sh:1: must name an interpreter"), ("#!/bin/sh\r\n", (), "x.sh:1: must end its lines"),
+    ("#!/bin/sh\n", ("--array", "1-10"), "--array: must be 0-N, such as 0-9 for ten tasks"),
+    ("#!/bin/sh\n", ("--array", "0-3", "-n", "4"), "--array: says the same as --tasks"),
+    ("#!/bin/sh\n", ("-n", "0"), "tasks: must be a whole number from 1"),
+    ("#!/bin/sh\n", ("--cpu", "2", "-r", "cpu=3"), "--cpu: --resource cpu=3 says it already"),
+    ("#!/bin/sh\n", ("--memory", "512"), "resources.memory: must be a quantity such as 512Mi"),
+    ("#!/bin/sh\n", ("--gpus", "half"), "resources.gpu: must be a whole number"),
+    ("#!/bin/sh\n" + "x" * 140_000, (), "command[3]: must be text of at most 131,071 bytes"),
+    (JOB.format(name="a", command="[x]"), ("--cpu", "2"), "x.sh: is a job file, and says resources itself"),
+])
+def test_what_no_script_can_be_is_one_line(serving, run, write, text, arguments, words):
+    code, out, err = run("submit", write(text, "x.sh"), *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+    assert not serving.services["g0"].jobs_by_id
+
+
+def test_a_script_runs_as_its_interpreter_would_run_it():
+    """Its text is not read by the shell that hands it over; exit code and signal are its own."""
+    text = b"#!/bin/bash -e\nread line\necho \"$line $((1 + 1)) \\\\ `echo x` '$0'\" EOF\nexit 7\n"
+    command = from_script(text, "a/b.sh").stages[0].command
+    done = subprocess.run(command, input="in\n", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "in 2 \\ x '/dev/fd/3' EOF\n", "")
+    killed = subprocess.run(from_script(b"#!/bin/sh\nkill -9 $$\n", "b").stages[0].command, check=False)
+    assert killed.returncode == -9
+    long = b"#!/bin/sh\n" + b"# comment\n" * 13_000 + b"exit 3\n"
+    assert subprocess.run(from_script(long, "c").stages[0].command, check=False).returncode == 3
+
+
 # -- run ---------------------------------------------------------------------------------------------------------------
 
 
@@ -149,6 +223,25 @@ def test_errors_of_run_are_no_exit_codes_of_commands(serving, run):
     assert run("run", "--queue", "nowhere", "--", "true")[0] == 125
     serving.services["g0"].is_full = True
     assert run("run", "--queue", "research/ada", "--", "true")[0] == 125
+
+
+def test_run_without_a_queue_goes_to_the_first(serving, run, write):
+    assert run("run", "--", "true")[0] == 0
+    assert run("submit", write("metadata: {name: a}\ncommand: ['true']\n"))[1] == (
+        "g0-1 a submitted to research: 1 tasks\n")
+    service = serving.services["g0"]
+    service.weights["default"] = 1.0
+    run("run", "true")
+    assert [job.spec.queue for job in service.jobs_by_id.values()] == ["research", "research", "default"]
+
+
+def test_run_of_several_shows_all_and_names_what_failed(serving, run):
+    assert run("run", "-n", "2", "--", "echo", "hello") == (0, "hello\nhello\n", "")
+    code, _, err = run("run", "--array", "0-21", "exit", "3")
+    assert code == 3
+    assert err.splitlines()[0] == "subak: g0-1.0 failed: exit code 3"
+    assert err.splitlines()[19:] == ["subak: g0-1.19 failed: exit code 3",
+                                     "subak: 2 more did not finish; subak describe g0-1 counts them"]
 
 
 def test_run_that_is_cancelled_or_lost(serving, run):
@@ -230,10 +323,12 @@ def test_logs(serving, run, write):
 
     later(serving, go())
     assert run("logs", "-f", "g0-0")[1] == "one\ntwo\nthree\n"
-    run("submit", write(job(more="tasks: 2\n")))
-    code, _, err = run("logs", "g0-1")
-    assert code == 2
-    assert "job g0-1 has 2 tasks; name one" in err
+
+
+def test_logs_of_a_job_are_those_of_all_its_tasks(serving, run, write):
+    run("submit", write(job("[echo, hello]", more="tasks: 2\n")))
+    assert run("logs", "g0-0") == (0, "hello\nhello\n", "subak: task g0-0.0:\nsubak: task g0-0.1:\n")
+    assert run("logs", "g0-0.1", "-f") == (0, "hello\n", "")
 
 
 def test_logs_of_a_task_that_is_tried_again(serving, run, write):
@@ -303,7 +398,10 @@ def test_cancel_and_preempt(serving, run, write):
     assert run("preempt", "g0-0.0")[0] == 0
     code, _, err = run("preempt", "g0-0.1")
     assert (code, err) == (5, "subak: task g0-0.1 does not run: it is ended\n")
+    code, out, err = run("cancel", "g0-0.1")
+    assert (code, out, err) == (5, "", "subak: g0-0.1 has ended already: it is cancelled\n")
     assert run("cancel", "g0-0")[1] == "g0-0 cancelled; g0-0 cancelled: 2 cancelled\n"
+    assert run("cancel", "g0-0")[0::2] == (5, "subak: g0-0 has ended already: it is cancelled\n")
 
 
 def test_machines_are_cordoned_and_drained(serving, run, write):
@@ -383,7 +481,7 @@ def test_a_configuration_that_changed_meanwhile_is_not_applied(serving, run, wri
     (("queues", "google2011", "-o", "json"), 2, "--output: says nothing of google2011"),
     (("explain", "R", "0", "-o", "json"), 2, "--output: says nothing of R"), (("list", "--state", "odd"), 2, "--state"),
     (("explain", "g0-1.1", "--classes", "3"), 2, "goes only with lotes"), (("list", "--limit", "0"), 2, "--limit"),
-    (("list", "--client", "absent.toml"), 2, "absent.toml: cannot be read"), (("run", "--", "true"), 2, "--queue"),
+    (("list", "--client", "absent.toml"), 2, "absent.toml: cannot be read"),
     (("run", "--queue", "research/ada"), 2, "COMMAND"), (("submit",), 2, "FILE"),
 ])
 def test_a_mistake_is_a_line_and_an_exit_code(serving, run, arguments, code, words):

@@ -31,7 +31,7 @@ from subak.live.node.frames import Answer, Ask, FrameError, Leave, Retract
 from subak.live.node.global_master.book import asked_of
 from subak.live.node.global_master.global_node import Answered
 from subak.live.node.global_master.history import BEGAN, Happening, History
-from subak.live.node.global_master.queues import QueueSetup
+from subak.live.node.global_master.queues import QueueSetup, QueuesFact
 from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing
 from subak.live.node.local_node import UNREACHABLE
 from subak.live.service.changing import removed_view
@@ -534,3 +534,13 @@ def test_the_last_lines_are_found_block_by_block_as_if_all_were_read(text, lines
         file.flush()
         patch.setattr(output, "OUTPUT_BYTES_MAX", 7)
         assert output._last_lines(file.fileno(), lines, first, len(data)) == wanted
+
+
+# -- queues ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_names_no_queue_goes_to_the_first_that_is_there():
+    queues = QueuesFact(1, (QueueSetup("", 0), QueueSetup("web", 1), QueueSetup("a", 0)))
+    assert [queues.of_job(path) for path in ("default", "a", "b")] == ["web", "a", "b"]
+    assert QueuesFact(1, (QueueSetup("a", 0), QueueSetup("default", 1))).of_job("default") == "default"
+    assert QueuesFact(1, ()).of_job("default") == "default"

@@ -5,7 +5,7 @@ Everything that takes a while to load is imported inside `main`.
 import logging
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from subak import exit_codes
@@ -41,7 +41,7 @@ def _exit_code() -> object:
     except CommandEndedError as ended:
         sys.exit(ended.code)
     except SubakError as error:
-        _fail(str(error), error.exit_code)
+        _fail(str(error), error.exit_code, getattr(error, "details", ()))
     except UsageError as error:
         where = error.ctx.command_path if error.ctx else "subak"
         _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
@@ -84,8 +84,10 @@ class _Notices(logging.Handler):
 NOTICES = _Notices()
 
 
-def _fail(text: str, code: int = exit_codes.MISTAKE) -> None:
-    _say(text, style="red")
+def _fail(text: str, code: int = exit_codes.MISTAKE, lines: Sequence[str] = ()) -> None:
+    """End with a text in one line, or, of a job file with several mistakes, a line for each."""
+    for each in lines or (text,):
+        _say(each, style="red")
     sys.exit(code)
 
 

@@ -207,7 +207,7 @@ def read(path: Path, kind: type[T]) -> T:
         found = msgspec.toml.decode(path.read_bytes(), type=kind)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from None
     try:
         check(found)

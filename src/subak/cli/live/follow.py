@@ -10,9 +10,8 @@ import typer
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, opened
-from subak.cli.live.show import counts_text, show, standing
+from subak.cli.live.show import counts_text, remark, show, standing
 from subak.cli.live.writing import OutputWriter, write_attempts
-from subak.errors import InputError
 from subak.live.api.models import FINISHED, TASK_PATTERN, JobView, LogChunk
 from subak.report.console import echo
 
@@ -24,8 +23,8 @@ TAIL_LINES_MAX, ATTEMPTS_MAX = 1 << 31, 2**63 - 1
 
 
 def logs(
-    id: Annotated[str, typer.Argument(metavar="TASK", show_default=False,
-                                      help="Such as g0-17.3; a job of one task stands for it.")],
+    id: Annotated[str, typer.Argument(metavar="JOB|TASK", show_default=False,
+                                      help="Such as g0-17.3; of a job all tasks, one after the other.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
     stderr: Annotated[bool, typer.Option("--stderr", help="What it wrote to standard error instead.")] = False,
     tail: Annotated[int, typer.Option("--tail", metavar="LINES", min=0, max=TAIL_LINES_MAX, show_default=False,
@@ -36,23 +35,26 @@ def logs(
     raw: Annotated[bool, typer.Option("--raw", help="Let it reach a terminal as it is, colours and all.")] = False,
     client: ClientOption = None,
 ) -> None:
-    """Print what a task has written, wherever it runs or ran.
+    """Print what a task has written, wherever it runs or ran; of a job, what each of its tasks has.
 
     - `subak logs g0-17.3` prints its standard output.
     - `subak logs g0-17.3 --tail 20` prints its last 20 lines.
-    - `subak logs -f g0-17 --stderr` follows the errors of a job of one task, through all attempts that come.
+    - `subak logs -f g0-17 --stderr` follows the errors of its tasks in turn, through all attempts that come.
     """
     stream = "stderr" if stderr else "stdout"
     writer = OutputWriter(sys.stdout, raw)
-    checked(id, ANY, "TASK")
+    checked(id, ANY, "JOB|TASK")
     with opened(client) as federation:
-        task = id if re.fullmatch(TASK_PATTERN, id) else _only_task(federation.job(id))
-        if follow:
-            chunks = federation.follow(task, stream, attempt=attempt, tail=tail)
-        else:
-            chunks = _written_so_far(federation, task, stream, attempt, tail)
-        write_attempts(chunks, writer, task, begins=not tail)
-    writer.end()
+        tasks = [id] if re.fullmatch(TASK_PATTERN, id) else _tasks_of(federation.job(id))
+        for task in tasks:
+            if len(tasks) > 1:
+                remark([f"task {task}:"])
+            if follow:
+                chunks = federation.follow(task, stream, attempt=attempt, tail=tail)
+            else:
+                chunks = _written_so_far(federation, task, stream, attempt, tail)
+            write_attempts(chunks, writer, task, begins=not tail)
+            writer.end()
 
 
 def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, tail: int) -> Iterator[LogChunk]:
@@ -64,10 +66,8 @@ def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, 
         chunk = federation.logs(task, stream, chunk.next, attempt=asked)
 
 
-def _only_task(job: JobView) -> str:
-    if job.tasks != 1:
-        raise InputError(f"TASK: job {job.id} has {job.tasks:,} tasks; name one, such as {job.id}.0")
-    return f"{job.id}.0"
+def _tasks_of(job: JobView) -> list[str]:
+    return [f"{job.id}.{index}" for index in range(job.tasks)]
 
 
 def watch(

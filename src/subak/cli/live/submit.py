@@ -1,6 +1,7 @@
 """`subak submit` and `subak run`: jobs from files, and a command as a job."""
 import sys
 import threading
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,22 @@ import typer
 
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
+from subak.cli.live.job_options import (
+    ArrayOption,
+    CpuOption,
+    EnvOption,
+    GpusOption,
+    MemoryOption,
+    NameOption,
+    PriorityOption,
+    QueueOption,
+    ResourcesOption,
+    RetriesOption,
+    TasksOption,
+    TimeLimitOption,
+    WorkdirOption,
+    job_fields,
+)
 from subak.cli.live.options import (
     ClientOption,
     Output,
@@ -26,39 +43,71 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client, ClientSettings
 
 HEARD_S = 0.2  # between two looks for Ctrl-C
+UNFINISHED_NAMED = 20  # tasks of a job
 
 
 def submit(
     files: Annotated[list[Path], typer.Argument(
-        metavar="FILE...", help="Job files in YAML or JSON; - is standard input.", show_default=False)],
+        metavar="FILE...", help="Job files in YAML or JSON, or scripts that begin with #!; - is standard input.",
+        show_default=False)],
     key: Annotated[str, typer.Option(
         "--key", metavar="TEXT", show_default=False,
         help="What this submission is called: with the same key the same job is submitted once, however often this is "
              "run; goes with one file.")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until all have ended; exit code 1 if one did not "
                                                       "finish.")] = False,
+    queue: QueueOption = None,
+    name: NameOption = None,
+    tasks: TasksOption = None,
+    array: ArrayOption = None,
+    cpu: CpuOption = None,
+    memory: MemoryOption = None,
+    gpus: GpusOption = None,
+    resources: ResourcesOption = None,
+    env: EnvOption = None,
+    workdir: WorkdirOption = None,
+    time_limit: TimeLimitOption = None,
+    priority: PriorityOption = None,
+    retries: RetriesOption = None,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
     """Submit jobs; each is on disk when its id is printed.
 
+    A script that begins with #! becomes a job, which the options describe; a job file says all of it itself.
+
     - `subak submit job.yaml` prints the id of the job.
-    - `subak submit train.yaml test.yaml --wait` waits for both.
+    - `subak submit train.yaml test.yaml --wait` waits for both, and names each task that did not finish.
+    - `subak submit train.sh --array 0-9 --cpu 4 --memory 2Gi` runs a script ten times.
     - `subak submit job.yaml --key nightly-2026-11-22` is safe to repeat, also after a crash of whoever calls it.
     """
     if key and len(files) > 1:
         raise InputError("--key: goes with one file, for it names one job")
+    said = job_fields(tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=workdir,
+                      time_limit=time_limit, priority=priority, retries=retries)
     with opened(client) as federation:
-        found = [_submitted(federation, file, key, output) for file in files]
+        texts = [_text_of(file, said) for file in files]
+        found = [_submitted(federation, text, file, key, output) for file, text in zip(files, texts, strict=True)]
         ended = [_waited(federation, job) for job in found] if wait else found
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
         raise CommandEndedError(exit_codes.OTHERWISE)
 
 
-def _submitted(federation: "Client", file: Path, key: str, output: Output) -> JobView:
-    """Submit a file; what was submitted is said at once, for the next may be refused."""
-    job = federation.submit(file_bytes(file), key=key, file=str(file))
+def _text_of(file: Path, said: dict[str, object]) -> bytes:
+    """Return the job file that a file is, or the one of the script that it is. Raises InputError."""
+    data = file_bytes(file)
+    if data.startswith(b"#!"):
+        return _job_text(data, said, str(file))
+    if said:
+        raise InputError(f"{file}: is a job file, and says {next(iter(said))} itself; options of a job go with a "
+                         "script that begins with #!")
+    return data
+
+
+def _submitted(federation: "Client", text: bytes, file: Path, key: str, output: Output) -> JobView:
+    """Submit a job; what was submitted is said at once, for the next may be refused."""
+    job = federation.submit(text, key=key, file=str(file))
     if output == Output.TABLE:
         echo(f"{job.id} {job.name} submitted to {job.queue}: {job.tasks:,} tasks")
     return job
@@ -67,49 +116,59 @@ def _submitted(federation: "Client", file: Path, key: str, output: Output) -> Jo
 def _waited(federation: "Client", job: JobView) -> JobView:
     while job.state != "ended":
         job = federation.wait(job.id)
-    remark([f"{job.id} {job.outcome}: {job.reason or counts_text(job.counts)}"])
+    remark([f"{job.id} {job.outcome}: {job.reason if job.tasks == 1 and job.reason else counts_text(job.counts)}"])
+    if job.outcome != FINISHED and job.tasks > 1:
+        _name_unfinished(federation, job)
     return job
+
+
+def _name_unfinished(federation: "Client", job: JobView) -> TaskView:
+    """Say how each task ended that did not finish, the first ones of many; return the first."""
+    unfinished = (task for task in federation.each_task(job.id) if task.outcome != FINISHED)
+    named = list(islice(unfinished, UNFINISHED_NAMED))
+    remark(f"{task.id} {task.outcome}{f': {task.reason}' if task.reason else ''}" for task in named)
+    left = job.tasks - job.counts.finished - len(named)
+    if left:
+        remark([f"{left:,} more did not finish; subak describe {job.id} counts them"])
+    return named[0]
 
 
 def run(
     command: Annotated[list[str], typer.Argument(
         metavar="-- COMMAND...", help="The command and its arguments; no shell reads them.", show_default=False)],
-    queue: Annotated[str, typer.Option("--queue", metavar="PATH", show_default=False, help="Such as research/ada.")],
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", show_default=False,
-                                             help="Of the job [default: the command's].")] = None,
-    resources: Annotated[list[str] | None, typer.Option(
-        "--resource", "-r", metavar="NAME=AMOUNT", show_default=False,
-        help="What it asks for, such as cpu=500m or memory=4Gi; once for each [default: cpu=1].")] = None,
-    env: Annotated[list[str] | None, typer.Option(
-        "--env", "-e", metavar="NAME=VALUE", show_default=False, help="A variable of its environment; once for "
-                                                                      "each.")] = None,
-    workdir: Annotated[str | None, typer.Option("--workdir", metavar="FOLDER", show_default=False,
-                                                help="Where it runs, on its machine [default: /].")] = None,
-    time_limit: Annotated[str | None, typer.Option("--time-limit", metavar="DURATION", show_default=False,
-                                                   help="That it may run, such as 90s or 1h30m.")] = None,
-    priority: Annotated[int | None, typer.Option("--priority", metavar="N", show_default=False,
-                                                 help="Larger is more important [default: 0].")] = None,
+    queue: QueueOption = None,
+    name: NameOption = None,
+    tasks: TasksOption = None,
+    array: ArrayOption = None,
+    cpu: CpuOption = None,
+    memory: MemoryOption = None,
+    gpus: GpusOption = None,
+    resources: ResourcesOption = None,
+    env: EnvOption = None,
+    workdir: WorkdirOption = None,
+    time_limit: TimeLimitOption = None,
+    priority: PriorityOption = None,
+    retries: RetriesOption = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id of the job, and do not wait.")] = False,
     raw: Annotated[bool, typer.Option(
         "--raw", help="Let what it writes reach a terminal as it is, colours and all; else what could steer the "
                       "terminal is shown as escapes.")] = False,
     client: ClientOption = None,
 ) -> None:
-    """Run one command in the federation, show what it writes, and end with its exit code.
+    """Run a command in the federation, show what it writes, and end with its exit code.
 
-    Ctrl-C cancels it. Exit codes of its own: 124, it ran longer than --time-limit; 125, it could not be run, or was
-    lost with its machine; 130, it was cancelled.
+    Of several tasks the output is shown one task after the other, and the exit code is that of the first which did not
+    finish. Ctrl-C cancels all. Exit codes of its own: 124, it ran longer than --time-limit; 125, it could not be run,
+    or was lost with its machine; 130, it was cancelled.
 
-    - `subak run --queue research/ada -- python train.py --epochs 10` runs it with one core.
-    - `subak run --queue web -r cpu=500m -r memory=4Gi -e STAGE=test -- make check` asks for half a core and 4 GiB.
-    - `subak run --queue web --detach -- sleep 60` prints the id; `subak logs -f ID` follows it.
+    - `subak run -- python train.py --epochs 10` runs it with one core.
+    - `subak run --queue web --cpu 500m --memory 4Gi -e STAGE=test -- make check` asks for half a core and 4 GiB.
+    - `subak run -n 4 --retries 1 -- ./simulate` runs it four times, SUBAK_TASK_INDEX from 0 to 3.
+    - `subak run --detach -- sleep 60` prints the id; `subak logs -f ID` follows it.
     """
-    try:
-        text = _job_text(command, {
-            "name": name, "queue": queue, "resources": _pairs(resources, "--resource"), "env": _pairs(env, "--env"),
-            "workdir": workdir, "time_limit": time_limit, "priority": priority})
-    except InputError as error:  # of the command line
-        raise InputError("; ".join(str(error).splitlines())) from None
+    text = _job_text(command, job_fields(
+        tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=workdir, time_limit=time_limit,
+        priority=priority, retries=retries))
     from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
 
     settings = read_settings(client)
@@ -126,47 +185,45 @@ def run(
     raise CommandEndedError(code)
 
 
-def _job_text(command: list[str], said: dict[str, object]) -> bytes:
-    """Return a job file for a command. Raises InputError with a line for each mistake."""
-    from subak.live.jobfile.command import from_command  # noqa: PLC0415  (loads a YAML reader)
+def _job_text(what: list[str] | bytes, said: dict[str, object], file: str = "") -> bytes:
+    """Return a job file for a command, or for the script in a file. Raises InputError, all mistakes in one line."""
+    from subak.live.jobfile.command import from_command, from_script  # noqa: PLC0415  (loads a YAML reader)
     from subak.live.jobfile.write import as_file  # noqa: PLC0415
 
-    return msgspec.json.encode(as_file(from_command(command, **said)))  # type: ignore[arg-type]
-
-
-def _pairs(texts: list[str] | None, option: str) -> dict[str, str] | None:
-    found: dict[str, str] = {}
-    for text in texts or ():
-        name, separator, value = text.partition("=")
-        if not separator or not name:
-            raise InputError(f"{option}: must be NAME=VALUE, not {text!r}")
-        if name in found:
-            raise InputError(f"{option}: must name each once, {name} comes again")
-        found[name] = value
-    return found or None
+    try:
+        spec = from_script(what, file, **said) if isinstance(what, bytes) else from_command(
+            what, **said)  # type: ignore[arg-type]
+    except InputError as error:  # of the command line
+        raise InputError("; ".join(str(error).splitlines())) from None
+    return msgspec.json.encode(as_file(spec))
 
 
 def _followed(federation: "Client", job: JobView, settings: "ClientSettings", raw: bool) -> int:
-    """Show both streams of the only task of a job until it has ended; return the exit code for it."""
-    id = f"{job.id}.0"
-    failed: list[SubakError] = []
-    threads = [threading.Thread(target=_pump, args=(settings, id, stream, raw, failed), daemon=True)
-               for stream in STREAMS]
+    """Show what each task of a job writes, one after the other, until all have ended; return the exit code for it."""
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(HEARD_S)
+        for index in range(job.tasks):
+            _follow(settings, f"{job.id}.{index}", raw)
     except KeyboardInterrupt:
         federation.cancel(job.id)
         remark([f"{job.id} is cancelled"])
         return exit_codes.INTERRUPTED
-    if failed:
-        raise failed[0]
     while job.state != "ended":
         job = federation.wait(job.id)
-    return _exit_code(federation.task(id))
+    return exit_codes.EXIT_DONE if job.outcome == FINISHED else _exit_code(_name_unfinished(federation, job))
+
+
+def _follow(settings: "ClientSettings", task: str, raw: bool) -> None:
+    """Show both streams of a task until it has ended."""
+    failed: list[SubakError] = []
+    threads = [threading.Thread(target=_pump, args=(settings, task, stream, raw, failed), daemon=True)
+               for stream in STREAMS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(HEARD_S)
+    if failed:
+        raise failed[0]
 
 
 def _pump(settings: "ClientSettings", id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
@@ -183,9 +240,7 @@ def _pump(settings: "ClientSettings", id: str, stream: str, raw: bool, failed: l
 
 
 def _exit_code(task: TaskView) -> int:
-    if task.outcome == FINISHED:
-        return 0
-    remark([f"{task.id} {task.outcome}{f': {task.reason}' if task.reason else ''}"])
+    """Return the exit code for a task that did not finish."""
     if task.outcome == FAILED:
         return exit_codes.of_command(task.exit_code, task.signal)
     return {TIMED_OUT: exit_codes.TIMED_OUT, CANCELLED: exit_codes.INTERRUPTED}.get(task.outcome, exit_codes.NOT_RUN)

@@ -92,6 +92,10 @@ class Client:
         """Return the first *limit* tasks of a job, or of those that are in a state."""
         return list(self._pages(f"/v1/jobs/{id}/tasks", TaskView, _said(state=state), limit))
 
+    def each_task(self, id: str) -> Iterator[TaskView]:
+        """Return all tasks of a job in their order, which are asked for as they are taken."""
+        return self._pages(f"/v1/jobs/{id}/tasks", TaskView, {}, None)
+
     def task(self, id: str) -> TaskView:
         """Return a task."""
         return self._get(f"/v1/tasks/{id}", TaskView)

@@ -176,4 +176,4 @@ def error_of(status: int, body: bytes, address: str) -> ServiceError:
     kind = BY_CODE[problem.code]
     if issubclass(kind, NotOwnerError):
         return kind(problem.words, owner=problem.owner)
-    return kind(problem.words, field=problem.field, details=problem.details)
+    return kind("\n".join(problem.details) or problem.words, field=problem.field, details=problem.details)

@@ -1,13 +1,39 @@
-"""The job that `subak run -- COMMAND` submits."""
+"""The jobs of `subak run -- COMMAND` and of a script that begins with #!: the options become fields of a job file."""
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from subak.errors import InputError
 from subak.live.jobfile import tree
 from subak.live.jobfile.leaves import NAME_SIZE
 from subak.live.jobfile.read import job_of_tree
 from subak.live.jobfile.spec import JobSpec
+
+SHEBANG = b"#!"
+# The machine has no copy of the script. The shell hands the text, its $0, to the interpreter as an open file, and makes
+# way for it: signals and exit codes are the script's own, and nothing is left behind.
+FEED = 'exec "$@" /dev/fd/3 3<<SCRIPT\n$0\nSCRIPT\n'
+
+
+def from_script(data: bytes, file: str, **said: Any) -> JobSpec:
+    """Return a job that runs a script whose first line names its interpreter, as `from_command` does for a command.
+
+    Raises InputError, also for a script that is no text, or has no interpreter in its first line.
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{file}:{line}: must be text in UTF-8") from None
+    first = text.split("\n", 1)[0]
+    if first.endswith("\r"):
+        raise InputError(f"{file}:1: must end its lines as on Linux, not with CR LF")
+    interpreter = first.removeprefix(SHEBANG.decode()).strip(" \t").split(None, 1)
+    if not interpreter or not interpreter[0].startswith("/"):
+        raise InputError(f"{file}:1: must name an interpreter by its path, such as #!/bin/sh, not {first!r}")
+    name = said.pop("name", None) or _name([PurePath(file).stem])
+    return from_command(["/bin/sh", "-c", FEED, text, *interpreter], name=name, **said)
 
 
 def from_command(words: Sequence[str], *, name: str | None = None, labels: Mapping[str, str] | None = None,

@@ -213,6 +213,7 @@ class NodeService:
         """See `Service`."""
         if self.driver.problem:
             raise UnavailableError(f"no jobs are taken now: {self.driver.problem}", retry_after_s=5)
+        spec = structs.replace(spec, queue=self.node.queues.of_job(spec.queue))
         before = self.node.kept.get(client_id)
         if before is None:
             self._owns(spec.queue)

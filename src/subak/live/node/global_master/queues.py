@@ -7,6 +7,7 @@ from msgspec import Struct, msgpack, structs
 
 from subak.errors import InputError
 from subak.federation.choices import ROUND_ROBIN
+from subak.live.jobfile.spec import QUEUE
 
 
 class QueueSetup(Struct, frozen=True, array_like=True):
@@ -24,6 +25,11 @@ class QueuesFact(Struct, frozen=True, array_like=True):
     queues: tuple[QueueSetup, ...]
     order: str = ROUND_ROBIN
     inner: tuple[QueueSetup, ...] = ()
+
+    def of_job(self, path: str) -> str:
+        """Return the queue of a job that names this one: the first takes those of a `default` that does not exist."""
+        there = [queue.path for queue in self.queues if queue.path]
+        return path if path in there or path != QUEUE or not there else there[0]
 
     def number(self, path: str) -> int:
         """Return the number of a queue. Raises InputError where there is none of this name."""
