@@ -80,7 +80,8 @@ def test_what_is_written_is_what_processes_read(tmp_path):
     assert (file.order, file.timing.preemption, file.resources) == ("mch", "paper", ("cpu", "memory", "gpu"))
     addresses = [master.http for master in file.global_master] + [*file.local_addresses().values()]
     assert sorted(addresses) == [f"127.0.0.1:{port}" for port in range(7000, 7006)]
-    members = members_of(tmp_path)
+    members, broken = members_of(tmp_path)
+    assert broken == []
     assert [member.name for member in members] == [
         "a", "a-standby", "b", "b-standby", "g0", "g1", "a1", "a2", "b1"]
     workers = [read(member.file, WorkerFile) for member in members if member.role == "worker"]
@@ -239,6 +240,27 @@ def test_a_mistake_in_a_file_ends_it_at_once(lab):
     assert up.returncode == 2
     assert "g1 cannot be started: subak global-master: name: the federation has no global master 'g9'" in out
     assert left(lab.folder) == []
+
+
+def test_a_mistake_in_the_file_of_a_worker_keeps_only_that_one_from_starting(lab):
+    text = lab.members["a1"].file.read_text()
+    broken = {"x1": text + "[capacity", "x2": text.replace("capacity", "capacities"), "x3": "name = '\xff'",
+              "x4": text.replace('data = "data/a1"', 'data = "lock/a1"').replace('name = "a1"', 'name = "x4"')}
+    files = {name: lab.folder / f"worker-{name}.toml" for name in broken}
+    try:
+        for name, file in files.items():
+            file.write_bytes(broken[name].encode("latin-1"))
+        up = Seen(lab)
+        assert "2 machines" in up.until("ready after")
+        said = [line for line in up.lines if "this worker does not start, all others do" in line]
+        assert [str(files[name]) in line for name, line in zip(broken, said, strict=True)] == [True] * 4, up.lines
+        assert "capacities" in said[1]
+        assert not any("x4 is started again" in line for line in up.lines)
+        assert up.end(signal.SIGTERM)[0] == 0
+    finally:
+        for file in files.values():
+            file.unlink()
+    nothing_is_left(lab)
 
 
 def test_a_terminal_shows_all_there_is(lab):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from subak.cli.live.show import remark
 from subak.live.client.settings import FOLDER
 from subak.report.console import echo
 
@@ -66,11 +67,13 @@ def up(
 
 def _detach(folder: Path) -> None:
     from subak.live.up.control import start_detached  # noqa: PLC0415
+    from subak.live.up.folder import members_of  # noqa: PLC0415
 
     began = time.monotonic()
     arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
     pid = start_detached(folder, arguments, READY_S)
     echo(f"{folder}: ready after {time.monotonic() - began:.1f} s, as process {pid}; subak down {folder} ends it")
+    remark(members_of(folder)[1])
 
 
 def down(

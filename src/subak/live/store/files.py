@@ -27,7 +27,10 @@ class FileStore:
     waits = False
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise InputError(f"data: {folder} cannot be a folder: {error.strerror}") from None
         self.folder = folder
         self.lock = lock_of(folder)
         self.halves = os.open(folder / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

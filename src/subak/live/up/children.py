@@ -31,7 +31,7 @@ class Child:
         self.began = 0.0
         self.starts = 0
         self.pause = PAUSE_S
-        self.due = 0.0
+        self.due = 0.0  # when it is started next; infinite: not again
 
 
 class Children:

@@ -36,9 +36,11 @@ from subak.live.warden.connections import PATH_BYTES_MAX
 from subak.live.warden.processes import ENDED_STATES
 
 FEDERATION, CLIENT, PID = "federation.toml", "client.toml", "up.pid"
+WORKER = "worker"
+WITHOUT_WORKER = "this worker does not start, all others do"
 STARTING, READY = "starting", "ready"  # how far a federation is
 KINDS: dict[str, Any] = {  # in the order in which they are started
-    "local-master": LocalMasterFile, "global-master": GlobalMasterFile, "worker": WorkerFile,
+    "local-master": LocalMasterFile, "global-master": GlobalMasterFile, WORKER: WorkerFile,
 }
 FIRST_PORT, PORT_MAX = 7433, 65_535
 FREED_S = 15.0  # that processes of a federation which was killed have to end
@@ -69,7 +71,7 @@ class Home:
         if not (folder / FEDERATION).exists():
             self._write(files)
         self.file = read(folder / FEDERATION, FederationFile)
-        self.members = members_of(folder)
+        self.members, self.broken = members_of(folder)
         for audience in (PEOPLE, JOIN):
             make_token(folder / f"{audience}.token", audience)
         self._free()
@@ -151,14 +153,23 @@ def _make(folder: Path) -> None:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
 
 
-def members_of(folder: Path) -> list[Member]:
-    """Return the processes that files in a folder are for, as they are started. Raises InputError for mistakes."""
-    found = []
+def members_of(folder: Path) -> tuple[list[Member], list[str]]:
+    """Return the processes that files in a folder are for, as they are started, and a line for each broken worker's.
+
+    Raises InputError for a mistake in a master's file.
+    """
+    found, broken = [], []
     for role, kind in KINDS.items():
         for file in sorted(folder.glob(f"{role}-*.toml"), key=lambda file: file.stem):
-            read(file, kind)
+            try:
+                read(file, kind)
+            except InputError as error:
+                if role != WORKER:
+                    raise
+                broken.append(f"{' '.join(str(error).split())}; {WITHOUT_WORKER}")
+                continue
             found.append(Member(role, file.stem.removeprefix(f"{role}-"), file))
-    return found
+    return found, broken
 
 
 class Running(NamedTuple):

@@ -1,4 +1,5 @@
 """A federation on this machine from its start to its end: what `subak up` does, but for how it is shown."""
+import math
 import signal
 import time
 from collections import deque
@@ -8,7 +9,7 @@ from typing import NamedTuple
 from subak import exit_codes
 from subak.errors import RunError
 from subak.live.up.children import Child, Children
-from subak.live.up.folder import READY, STARTING, Home, lines_after
+from subak.live.up.folder import READY, STARTING, WITHOUT_WORKER, WORKER, Home, lines_after
 from subak.live.up.picture import Picture, Watcher
 from subak.live.up.signals import Signals
 
@@ -51,6 +52,8 @@ class Up:
         with Signals() as signals:
             try:
                 self.home.note(STARTING)
+                for words in self.home.broken:
+                    self.say(words)
                 self.watcher.start()
                 self._serve(signals)
             finally:
@@ -89,7 +92,7 @@ class Up:
             if child.starts > 1:
                 self.say(f"{child.member.name} is started again")
         self._read_logs()
-        workers = sum(child.member.role == "worker" for child in self.children.all)
+        workers = sum(child.member.role == WORKER and child.due < math.inf for child in self.children.all)
         if not self.is_ready and self.watcher.picture.is_ready(workers):
             self.is_ready = True
             self.home.note(READY)
@@ -100,7 +103,11 @@ class Up:
     def _died(self, child: Child, code: int) -> None:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         if code == exit_codes.MISTAKE and child.starts == 1:  # its file is wrong: to start it again is no use
-            raise RunError(f"{child.member.name} cannot be started: {_last(child)}")
+            if child.member.role != WORKER:
+                raise RunError(f"{child.member.name} cannot be started: {_last(child)}")
+            child.due = math.inf
+            self.say(f"{child.member.file}: {_last(child)}; {WITHOUT_WORKER}")
+            return
         self.say(f"{child.member.name} {how}; it is started again in {child.pause:.1f} s")
 
     def _read_logs(self) -> None:
