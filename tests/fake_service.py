@@ -35,6 +35,7 @@ from subak.live.api.models import (
     TaskCounts,
     TaskView,
 )
+from subak.live.jobfile.quantities import print_amount
 from subak.live.jobfile.spec import QUEUE, TASKS
 
 MACHINES = (("m0", "west"), ("m1", "west"), ("m2", "east"))
@@ -77,6 +78,13 @@ class FakeJob:
     def is_over(self):
         return all(task.state == TASK_ENDED for task in self.tasks)
 
+    def waits(self):
+        stages = [task.stage for task in self.tasks if task.state == TASK_WAITING]
+        if not stages:
+            return ""
+        large = any(amount > CAPACITY.get(name, 0) for name, amount in stages[0].resources.items())
+        return "no machine is large enough" if large else "waits for machines"
+
     def counts(self, stage=None):
         counted = dict.fromkeys(TaskCounts.__struct_fields__, 0)
         for task in self.tasks:
@@ -91,7 +99,8 @@ class FakeJob:
         return JobView(
             id=self.id, name=self.spec.metadata.name, queue=self.spec.queue, state=state, version=self.version,
             outcome="" if not self.is_over else bad[0].outcome if bad else models.FINISHED,
-            reason=bad[0].reason if bad and self.is_over else "", tasks=len(self.tasks), counts=self.counts(),
+            reason=(bad[0].reason if bad else "") if self.is_over else self.waits(), tasks=len(self.tasks),
+            counts=self.counts(),
             stages=tuple(StageView(name=stage.name, tasks=stage.tasks, depends_on=stage.depends_on, gang=stage.gang,
                                    request=stage.resources, counts=self.counts(stage)) for stage in self.spec.stages),
             labels=self.spec.metadata.labels, submitted=self.submitted, started=min(began, default=None),
@@ -224,7 +233,13 @@ class FakeService:
             raise NotFoundError(f"job {job.id} has no task {index}")
         return job.tasks[index]
 
-    async def submit(self, spec, client_id):
+    def _too_large(self, spec):
+        return tuple(f"it can never run: it asks for {name} {print_amount(name, amount)}, and the largest machine has "
+                     f"{name} {print_amount(name, CAPACITY.get(name, 0))}"
+                     for stage in spec.stages for name, amount in stage.resources.items()
+                     if amount > CAPACITY.get(name, 0))
+
+    async def submit(self, spec, client_id, is_strict=False):
         self.calls.append("submit")
         if spec.queue == QUEUE and QUEUE not in self.weights:
             spec = msgspec.structs.replace(spec, queue=next(path for path in self.weights if path))
@@ -240,10 +255,13 @@ class FakeService:
             raise UnavailableError("the disk is full; no job is taken until there is room", retry_after_s=1)
         if spec.queue not in self.weights:
             raise InvalidError(f"queue: there is no queue {spec.queue!r}", field="queue")
+        warnings = self._too_large(spec)
+        if is_strict and warnings:
+            raise InvalidError("; ".join(warnings), field="resources")
         job = FakeJob(f"{self.name}-{len(self.jobs_by_id)}", spec)
         self.jobs_by_id[job.id], self.by_client_id[client_id] = job, (job, spec)
         job.tell(job.id, "submitted")
-        view = job.view()
+        view = msgspec.structs.replace(job.view(), warnings=warnings)
         await self._tell_all()
         return view
 

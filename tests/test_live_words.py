@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from msgspec import structs
 
@@ -25,6 +26,7 @@ from subak.live.node.global_master.history import BEGAN, Happening
 from subak.live.service.explaining import explanation_of
 from subak.live.service.resources import machine_view
 from subak.live.service.views import ended_job, event_view, open_job, task_view
+from subak.live.service.waiting import Waiting, never_fit
 from subak.live.torture.case import JobCase
 from test_live_nodes import JOB, number_of, world_of
 
@@ -123,8 +125,8 @@ def test_a_code_of_0_is_that_of_a_task_that_finished(outcome, exit_code):
     assert task_view(ended_job("g0-0", job.stored, job.spec, rows.astype(ON_DISK), []), 0, {}).exit_code == exit_code
 
 
-def explained(**changes):
-    """Return why a job waits, while another has all cores of the only machine."""
+def waiting_behind_another(**changes):
+    """Return a global master, and what it knows of a job that waits while another has all cores of the only machine."""
     stages = [structs.replace(JOB.stages[0], command=("job", str(number)), **each)
               for number, each in enumerate([{}, changes])]
     jobs = [JobCase(2.0 + number, f"client {number}", structs.replace(JOB, stages=(stage,)),
@@ -133,7 +135,76 @@ def explained(**changes):
     world.until(5.0)
     node = world.masters[0].node
     job = [*node.book.of_number.values()][-1]
-    return explanation_of(node, FILE, known_of(node, job), 0, {})
+    return node, known_of(node, job)
+
+
+def explained(**changes):
+    """Return why that job waits."""
+    node, known = waiting_behind_another(**changes)
+    return explanation_of(node, FILE, known, 0, {})
+
+
+def reason(node, known, waiting=(1,)):
+    return Waiting(node, FILE).reason(known, waiting, has_pauses=False)
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({}, "waits for machines; its queue is over its share"),
+    ({"tasks": 2, "gang": True}, "waits for machines; its queue is over its share"),
+    ({"resources": {"cpu": 1001}}, "no machine is large enough"),
+    ({"resources": {"cpu": 1, "memory": 2048}}, "no machine is large enough"),
+    ({"constraints": (Constraint("rack", "=", "z"),)}, "no machine meets its constraints"),
+])
+def test_a_job_that_waits_has_a_reason(changes, words):
+    assert reason(*waiting_behind_another(**changes)) == words
+
+
+def test_the_reason_of_a_job_is_that_of_the_tasks_that_wait():
+    node, known = waiting_behind_another()
+    assert Waiting(node, FILE).reason(known, (0,), has_pauses=True) == "is tried again after a pause"
+    assert Waiting(node, FILE).reason(known, (0,), has_pauses=False) == ""
+    node.master.total[:] = 0  # as if the other job were another queue's
+    assert reason(node, known) == "waits for machines"
+    fleet, number = node.master.fleet, int(np.flatnonzero(node.master.listed)[0])
+    fleet.free[:, number] = fleet.capacity[:, number]
+    assert reason(node, known) == "waits for its turn"
+    node.master.total[0, 0] = 501  # of 1,000, where each of two queues is due half
+    assert reason(node, known) == "its queue is over its share"
+    node.master.total[0, 0] = 500
+    assert reason(node, known) == "waits for its turn"
+    fleet.capacity[:, number] -= 1  # its fact says otherwise
+    assert reason(node, known) == "the machines that are large enough take no tasks now"
+    fleet.capacity[:, number] = 0
+    assert reason(node, known) == "no machine takes tasks now"
+
+
+def test_a_gang_that_has_room_for_one_waits_for_all():
+    node, known = waiting_behind_another(tasks=2, gang=True)
+    number = int(np.flatnonzero(node.master.listed)[0])
+    node.master.fleet.free[:, number] = node.master.fleet.capacity[:, number]
+    assert reason(node, known, (2,)) == "waits for room for its whole gang"
+
+
+def test_what_no_machine_is_large_enough_for_is_known_at_once():
+    """A machine that takes no tasks now counts; one that is not known yet is no reason to warn."""
+    node, _ = waiting_behind_another()
+    number = int(np.flatnonzero(node.master.listed)[0])
+
+    def warned(*stages):
+        return never_fit(node, structs.replace(JOB, stages=tuple(
+            structs.replace(JOB.stages[0], name=f"s{place}", resources=resources)
+            for place, resources in enumerate(stages))))
+
+    words = "it can never run: it asks for cpu 64, and the largest machine has cpu 1"
+    assert warned({"cpu": 1000}) == ()
+    assert warned({"cpu": 64_000}) == (words,)
+    assert warned({"cpu": 1}, {"cpu": 1001, "memory": 2048}) == (
+        "stage s1 can never run: it asks for cpu 1001m, memory 2Gi, and the largest machine has cpu 1, memory 1Gi",)
+    node.master.fleet.capacity[:, number] = 0
+    assert (warned({"cpu": 1000}), warned({"cpu": 64_000})) == ((), (words,))
+    for fact in [key for key in node.facts.known if key[0] == MACHINE]:
+        del node.facts.known[fact]
+    assert warned({"cpu": 64_000}) == ()
 
 
 def test_it_is_said_of_each_demand_on_how_many_machines_it_fails():

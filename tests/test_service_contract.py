@@ -197,6 +197,20 @@ def test_a_job_or_a_task_is_cancelled_and_what_has_ended_stays(one):
     assert one.client.cancel(good.id).outcome == "finished"
 
 
+def test_what_no_machine_is_large_enough_for_is_warned_of_and_said_while_it_waits(one):
+    words = "it can never run: it asks for cpu 64, and the largest machine has cpu 4"
+    text = job(resources={"cpu": 64})
+    with pytest.raises(InvalidError, match=words):
+        one.client.submit(text, strict=True)
+    assert one.client.jobs().items == ()
+    view = one.client.submit(text)
+    assert view.warnings == (words,)
+    (listed,) = one.client.jobs().items
+    assert (listed.reason, listed.warnings) == ("no machine is large enough", ())
+    assert one.client.submit(job(resources={"cpu": 4}), strict=True).warnings == ()
+    one.client.cancel(view.id)
+
+
 def test_only_what_runs_is_preempted(one):
     view = running(one, job("sleep"))
     one.client.preempt(f"{view.id}.0")

@@ -16,6 +16,7 @@ class Shortage(NamedTuple):
     too_full: list[int]  # by resource: have less free than it asks for, and would have enough empty
     held: int  # fail nothing, and are held back for another
     fits: int  # fail nothing, and are not
+    empty: int  # would fail nothing if they were empty
 
 
 def meets_constraints(fleet: FleetState, shapes: Shapes, shape: int) -> np.ndarray:
@@ -45,4 +46,4 @@ def shortage(fleet: FleetState, shapes: Shapes, shape: int, first: int, end: int
     return Shortage(
         int(there.sum()), int((there & ~allowed).sum()), (there & ~large).sum(axis=1).tolist(),
         (there & large & ~enough).sum(axis=1).tolist(), int((fits & ~is_open).sum()),
-        int((fits & is_open).sum()))
+        int((fits & is_open).sum()), int((there & allowed & large.all(axis=0)).sum()))

@@ -34,6 +34,9 @@ PriorityOption = Annotated[int | None, _option("--priority", "N", "Larger is mor
 RetriesOption = Annotated[int | None, _option(
     "--retries", "N", "How often a task is tried again after it failed or ran too long [default: 0].")]
 
+StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse a job that no machine is large enough for, with "
+                                                             "exit code 2; else it is warned of, and waits.")]
+
 
 def job_fields(tasks: int | None, array: str | None, cpu: str | None, memory: str | None, gpus: str | None,
                resources: list[str] | None, env: list[str] | None, **same: object) -> dict[str, object]:

@@ -40,7 +40,7 @@ def list(  # the name of the command
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """List jobs of all masters, the latest first.
+    """List jobs of all masters, the latest first, with the reason for which each waits or did not finish.
 
     - `subak list` lists the latest 40.
     - `subak list --queue research --state running` lists what research runs.
@@ -49,7 +49,7 @@ def list(  # the name of the command
     with opened(client) as federation:
         found = federation.jobs(queue=queue, state=state or "", name=name, limit=limit)
     if not show(found, output):
-        show_table(("job", "name", "queue", "state", "tasks", "open", "submitted", "took"),
+        show_table(("job", "name", "queue", "state", "tasks", "open", "submitted", "took", "reason"),
                    [_row(job) for job in found.items], right=("tasks", "open", "took"))
     remark(found.unreachable)
 
@@ -57,7 +57,7 @@ def list(  # the name of the command
 def _row(job: JobView) -> tuple[str, ...]:
     over = sum(getattr(job.counts, name) for name in ("finished", "failed", "cancelled", "timed_out", "lost"))
     return (job.id, job.name, job.queue, standing(job.state, job.outcome), count_text(job.tasks),
-            count_text(job.tasks - over), time_text(job.submitted), took_text(job.started, job.ended))
+            count_text(job.tasks - over), time_text(job.submitted), took_text(job.started, job.ended), job.reason)
 
 
 def describe(

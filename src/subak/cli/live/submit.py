@@ -21,6 +21,7 @@ from subak.cli.live.job_options import (
     QueueOption,
     ResourcesOption,
     RetriesOption,
+    StrictOption,
     TasksOption,
     TimeLimitOption,
     WorkdirOption,
@@ -69,6 +70,7 @@ def submit(
     time_limit: TimeLimitOption = None,
     priority: PriorityOption = None,
     retries: RetriesOption = None,
+    strict: StrictOption = False,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
@@ -87,7 +89,8 @@ def submit(
                       time_limit=time_limit, priority=priority, retries=retries)
     with opened(client) as federation:
         texts = [_text_of(file, said) for file in files]
-        found = [_submitted(federation, text, file, key, output) for file, text in zip(files, texts, strict=True)]
+        found = [_submitted(federation, text, file, key, strict, output)
+                 for file, text in zip(files, texts, strict=True)]
         ended = [_waited(federation, job) for job in found] if wait else found
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
@@ -105,9 +108,11 @@ def _text_of(file: Path, said: dict[str, object]) -> bytes:
     return data
 
 
-def _submitted(federation: "Client", text: bytes, file: Path, key: str, output: Output) -> JobView:
+def _submitted(federation: "Client", text: bytes, file: Path, key: str, strict: bool, output: Output,
+               ) -> JobView:
     """Submit a job; what was submitted is said at once, for the next may be refused."""
-    job = federation.submit(text, key=key, file=str(file))
+    job = federation.submit(text, key=key, file=str(file), strict=strict)
+    remark(f"{job.id}: warning: {words}" for words in job.warnings)
     if output == Output.TABLE:
         echo(f"{job.id} {job.name} submitted to {job.queue}: {job.tasks:,} tasks")
     return job
@@ -149,6 +154,7 @@ def run(
     time_limit: TimeLimitOption = None,
     priority: PriorityOption = None,
     retries: RetriesOption = None,
+    strict: StrictOption = False,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id of the job, and do not wait.")] = False,
     raw: Annotated[bool, typer.Option(
         "--raw", help="Let what it writes reach a terminal as it is, colours and all; else what could steer the "
@@ -174,7 +180,8 @@ def run(
     settings = read_settings(client)
     try:
         with Client(settings) as federation:
-            job = federation.submit(text, file="run")
+            job = federation.submit(text, file="run", strict=strict)
+            remark(f"{job.id}: warning: {words}" for words in job.warnings)
             if detach:
                 echo(job.id)
                 return

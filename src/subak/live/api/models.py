@@ -83,7 +83,8 @@ class JobView(Struct, frozen=True, kw_only=True):
     state: JobState
     version: Count
     outcome: Outcome = ""
-    reason: str = ""  # in words: why it ended as it did
+    reason: str = ""  # in words: why it waits, or ended as it did
+    warnings: tuple[str, ...] = ()  # of the answer to its submission: what no machine is large enough for
     user: str = ""
     priority: int = 0
     tasks: Count = 0

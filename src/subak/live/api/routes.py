@@ -99,15 +99,16 @@ class ConfigurationOperation(TextOperation):
 
 
 @post("/v1/jobs", operation_class=TextOperation, responses=_refusals(409, 413), summary="Submit a job")
-async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job") -> JobView:
+async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job", strict: FromQuery[bool] = False,
+                 ) -> JobView:
     """Admit the job that a YAML or JSON text describes; it is on disk when this is answered.
 
-    Mistakes are named by line, of *file*.
+    Mistakes are named by line, of *file*. What no machine is large enough for is a warning, or with *strict* a mistake.
     """
     text = _text(body)
     if len(body) <= READ_AT_ONCE_BYTES:
-        return await service.submit(read_job(text, file), key)
-    return await service.submit(await asyncio.to_thread(read_job, text, file), key)
+        return await service.submit(read_job(text, file), key, strict)
+    return await service.submit(await asyncio.to_thread(read_job, text, file), key, strict)
 
 
 @get("/v1/jobs", responses=READ, summary="List jobs")

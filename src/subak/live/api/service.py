@@ -48,8 +48,10 @@ class Service(Protocol):
     Lists are in the order in which their items came to be, or of their names; a cursor is what the last page said.
     """
 
-    async def submit(self, spec: JobSpec, client_id: str) -> JobView:
+    async def submit(self, spec: JobSpec, client_id: str, is_strict: bool) -> JobView:
         """Admit a job, and return when it is on disk.
+
+        What no machine is large enough for is warned of; InvalidError, and no job, where *is_strict*.
 
         A *client_id* that was used before, also before a restart, returns the job it was used for, as it is now;
         RefusedError where that job was submitted with another specification.

@@ -62,15 +62,17 @@ class Client:
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
 
-    def submit(self, text: bytes | str, *, key: str = "", file: str = "job") -> JobView:
+    def submit(self, text: bytes | str, *, key: str = "", file: str = "job", strict: bool = False) -> JobView:
         """Submit a job file, and return the job when it is on disk.
 
         It is sent again, under the same *key*, until there is an answer, and becomes one job. Give a key of your own to
-        be safe against the death of this process too. Mistakes are named by the lines of *file*.
+        be safe against the death of this process too. Mistakes are named by the lines of *file*. What no machine is
+        large enough for is among the job's warnings; *strict*: InvalidError, and there is no job.
         """
         body = text.encode() if isinstance(text, str) else text
         headers = {"Idempotency-Key": key or os.urandom(16).hex(), "Content-Type": "application/yaml"}
-        return self._ask("POST", "/v1/jobs", JobView, {"file": file}, body=body, headers=headers)
+        query = {"file": file, **_said(strict="true" if strict else "")}
+        return self._ask("POST", "/v1/jobs", JobView, query, body=body, headers=headers)
 
     def job(self, id: str) -> JobView:
         """Return a job."""

@@ -56,6 +56,7 @@ from subak.live.service.listing import chosen, numbers_below
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import machine_view, queue_views, total_of
 from subak.live.service.views import PART, STATES, Known, Tally, ended_job, event_view, open_job, task_view
+from subak.live.service.waiting import Waiting, never_fit
 from subak.live.store.checking import StoreError
 from subak.live.store.sqlite import SqliteStore
 
@@ -209,7 +210,7 @@ class NodeService:
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
 
-    async def submit(self, spec: JobSpec, client_id: str) -> JobView:
+    async def submit(self, spec: JobSpec, client_id: str, is_strict: bool) -> JobView:
         """See `Service`."""
         if self.driver.problem:
             raise UnavailableError(f"no jobs are taken now: {self.driver.problem}", retry_after_s=5)
@@ -217,6 +218,9 @@ class NodeService:
         before = self.node.kept.get(client_id)
         if before is None:
             self._owns(spec.queue)
+        warnings = never_fit(self.node, spec)
+        if is_strict and warnings and before is None:
+            raise InvalidError("; ".join(warnings), field="resources")
         try:
             number = await self._numbered(spec, client_id)
         except InputError as error:
@@ -227,7 +231,7 @@ class NodeService:
             if known.stored.spec != json.encode(spec):
                 raise RefusedError(f"the key {client_id} was used for job {name}, which is another one")
         await self._durable()
-        return await self.job(name)
+        return structs.replace(await self.job(name), warnings=warnings)
 
     async def _numbered(self, spec: JobSpec, client_id: str) -> int:
         """Let the node take a job, as soon as it may give a number."""
@@ -252,6 +256,10 @@ class NodeService:
 
     async def job(self, id: str) -> JobView:
         """See `Service`."""
+        return await self._viewed(id, Waiting(self.node, self.file))
+
+    async def _viewed(self, id: str, waiting: Waiting) -> JobView:
+        """Return a job, with why it waits."""
         while True:
             known, _ = await self._known(id)
             tally = Tally(known)
@@ -260,18 +268,20 @@ class NodeService:
                 if known.tasks > PART:
                     await asyncio.sleep(0)
             if self._is_as_it_was(known):
-                return tally.view()
+                view = tally.view()
+                return view if view.state == "ended" else structs.replace(view, reason=waiting.reason(
+                    known, [stage.counts.waiting for stage in view.stages], view.counts.backoff > 0))
 
     async def jobs(self, wanted: JobFilter, cursor: str, limit: int) -> Page[JobView]:
         """See `Service`."""
         below = int(cursor) if cursor.isdecimal() else 1 << 62
         items: list[JobView] = []
-        numbers = numbers_below(self.node, below, wanted.state)
+        numbers, waiting = numbers_below(self.node, below, wanted.state), Waiting(self.node, self.file)
         async for part in chosen(numbers, lambda number: self._may_be(number, wanted)):
             await self._read_ahead(part[: limit - len(items) + 1])
             for number in part:
                 try:
-                    view = await self.job(self.node.job_name(number))
+                    view = await self._viewed(self.node.job_name(number), waiting)
                 except NotFoundError:
                     continue
                 if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state):

@@ -1,0 +1,99 @@
+"""Why jobs wait, in a few words, and what no machine could ever run: from what `explaining` says of single tasks."""
+from collections.abc import Sequence
+
+import numpy as np
+
+from subak.fleet.shortage import shortage
+from subak.live.config import FederationFile
+from subak.live.jobfile.quantities import print_amount
+from subak.live.jobfile.spec import TASKS, JobSpec, Stage
+from subak.live.node.facts import MACHINE, read_machine
+from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.service.resources import queue_views
+from subak.live.service.views import Known
+
+TOO_LARGE, UNMET = "no machine is large enough", "no machine meets its constraints"
+NONE_THERE, GONE = "no machine takes tasks now", "the machines that are large enough take no tasks now"
+FULL, HELD, GANG = "waits for machines", "machines are held back for others", "waits for room for its whole gang"
+TURN, OVER, PAUSE = "waits for its turn", "its queue is over its share", "is tried again after a pause"
+
+
+def never_fit(node: GlobalNode, spec: JobSpec) -> tuple[str, ...]:
+    """Return a line for each stage that asks for more than any machine has: what it asks for, and the most there is."""
+    large = [stage for stage in spec.stages if _no_room(node.master.fleet.capacity, _asked(node, stage))]
+    capacity = _of_all_machines(node) if large else node.master.fleet.capacity
+    if not capacity.any():  # no machine has been heard of yet
+        return ()
+    return tuple(_words(node.layout.resources, stage.name if len(spec.stages) > 1 else "", asked, capacity)
+                 for stage in large if _no_room(capacity, asked := _asked(node, stage)))
+
+
+def _asked(node: GlobalNode, stage: Stage) -> np.ndarray:
+    """Return what a task of a stage asks for, int64[resource]."""
+    return np.array([1 if name == TASKS else stage.resources.get(name, 0) for name in node.layout.resources])
+
+
+def _no_room(capacity: np.ndarray, asked: np.ndarray) -> bool:
+    """Whether no machine, of those with *capacity* (int[resource, machine]), has as much as is asked for."""
+    return not (capacity >= asked[:, None]).all(axis=0).any()
+
+
+def _of_all_machines(node: GlobalNode) -> np.ndarray:
+    """Return what machines have, int64[resource, machine], whether tasks may start there now or not."""
+    facts = [read_machine(fact.body) for (kind, _), fact in node.facts.known.items() if kind == MACHINE]
+    rows = [list(machine.capacity) for machine in facts if machine.capacity and not machine.gone]
+    return np.array(rows or [[0] * len(node.layout.resources)], np.int64).T
+
+
+def _words(resources: Sequence[str], stage: str, asked: np.ndarray, capacity: np.ndarray) -> str:
+    most = capacity.max(axis=1)
+    short = [number for number in range(len(resources)) if asked[number] > most[number]]
+    shown = short or [number for number in np.flatnonzero(asked).tolist() if resources[number] != TASKS]
+    wanted, there = (", ".join(f"{resources[number]} {print_amount(resources[number], int(amounts[number]))}"
+                               for number in shown) for amounts in (asked, most))
+    who = f"stage {stage}" if stage else "it"
+    if short:
+        return f"{who} can never run: it asks for {wanted}, and the largest machine has {there}"
+    return f"{who} can never run: it asks for {wanted}, and no machine has all of that together"
+
+
+class Waiting:
+    """Says why jobs wait; what it has found out of requests and queues holds for a page of jobs."""
+
+    def __init__(self, node: GlobalNode, file: FederationFile) -> None:
+        self.node, self.file = node, file
+        self.of_shape: dict[tuple[int, bool], str] = {}
+        self.over: set[str] | None = None  # paths of queues that hold more than their part, once somebody asks
+
+    def reason(self, known: Known, waiting: Sequence[int], has_pauses: bool) -> str:
+        """Return why a job waits; *waiting*: how many tasks of each stage do."""
+        place = next((place for place, count in enumerate(waiting) if count), None)
+        if place is None:
+            return PAUSE if has_pauses else ""
+        stage = known.spec.stages[place]
+        key = known.stored.shapes[place], stage.gang
+        if key not in self.of_shape:
+            self.of_shape[key] = self._of(key[0], stage)
+        words = self.of_shape[key]
+        if words in (FULL, TURN) and self._is_over(known.spec.queue):
+            return OVER if words == TURN else f"{words}; {OVER}"
+        return words
+
+    def _of(self, shape: int, stage: Stage) -> str:
+        fleet = self.node.master.fleet
+        found = shortage(fleet, self.node.shapes, shape, 0, fleet.machines)
+        if not found.empty:
+            if found.machines == found.constraints:
+                return UNMET if found.machines else NONE_THERE
+            return TOO_LARGE if _no_room(_of_all_machines(self.node), _asked(self.node, stage)) else GONE
+        if found.fits:
+            return GANG if stage.gang else TURN
+        return HELD if found.held else FULL
+
+    def _is_over(self, path: str) -> bool:
+        """Whether a queue, or one above it, holds more than its guarantee."""
+        if self.over is None:
+            self.over = {view.path for view in queue_views(self.node, self.file)
+                         if view.dominant_share > view.guarantee}
+        parts = path.split("/")
+        return any("/".join(parts[:depth]) in self.over for depth in range(1, len(parts) + 1))
