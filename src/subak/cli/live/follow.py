@@ -35,7 +35,9 @@ def logs(
     raw: Annotated[bool, typer.Option("--raw", help="Let it reach a terminal as it is, colours and all.")] = False,
     client: ClientOption = None,
 ) -> None:
-    """Print what a task has written, wherever it runs or ran; of a job, what each of its tasks has.
+    """Print what a task has written, wherever it runs or ran.
+
+    Of a job: what all of its tasks have, one after the other.
 
     - `subak logs g0-17.3` prints its standard output.
     - `subak logs g0-17.3 --tail 20` prints its last 20 lines.

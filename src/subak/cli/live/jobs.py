@@ -40,7 +40,9 @@ def list(  # the name of the command
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """List jobs of all masters, the latest first, with the reason for which each waits or did not finish.
+    """List jobs of all masters, the latest first.
+
+    The last column has the reason for which a job waits or did not finish.
 
     - `subak list` lists the latest 40.
     - `subak list --queue research --state running` lists what research runs.

@@ -161,7 +161,7 @@ def run(
                       "terminal is shown as escapes.")] = False,
     client: ClientOption = None,
 ) -> None:
-    """Run a command in the federation, show what it writes, and end with its exit code.
+    """Run one command in the federation, show what it writes, and end with its exit code.
 
     Of several tasks the output is shown one task after the other, and the exit code is that of the first which did not
     finish. Ctrl-C cancels all. Exit codes of its own: 124, it ran longer than --time-limit; 125, it could not be run,
