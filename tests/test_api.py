@@ -90,7 +90,8 @@ def test_every_row_of_a_frame_is_a_task_of_its_job(rows):
     ({"remove": "30%"}, r"remove: must be a list of such words, as \['30%'\]"),
     ({"add_machines": ["x"]}, "add.machines.*x"),
     ({"machines": -1}, "machines: must be from 1 to"),
-    ({"capacity": {"cpu": "4"}}, "capacity: Expected `float`, got `str`"),
+    ({"capacity": {"cpu": "4Gi"}}, "capacity, cpu: must be a number of units, or one with %, not '4Gi'"),
+    ({"capacity": {"cpu": [4]}}, "capacity: Expected `float | str`, got `array`"),
 ])
 def test_what_cannot_be_loaded_is_refused(change, said):
     with pytest.raises(InputError, match=said):

@@ -171,7 +171,7 @@ def reasons(tasks):
 
 
 def test_a_task_that_nothing_can_hold_now_lacks_a_resource():
-    lacking = "no machine has free cpu 1 (at most 0 is free on one machine)"
+    lacking = "no machine has free cpu 1 core (at most 0 is free on one machine)"
     workload, fleet = plain((0, 100, 1), (1, 5, 1)), fleet_of((1,))
     _, tasks = run("megha", workload, fleet, settings(local_masters=1, global_masters=1), until=50.0)
     assert reasons(tasks) == {lacking}
@@ -473,7 +473,7 @@ def test_explain_what_no_machine_can_hold_and_what_waits_for_a_stage(tmp_path):
     simulate_into(tmp_path / "R", scenario, "megha", 1, (workload, fleet))
     blocked, hopeless = explain(tmp_path / "R", "1"), explain(tmp_path / "R", "2")
     assert blocked.why == ["Its stage waits for others to end.", "It waits for stage s0: 1 running."]
-    assert hopeless.why == ["Asks 9 memory, the largest machine has 4."]
+    assert hopeless.why == ["Asks memory 9 GB, the largest machine has 4."]
     (folder / "jobs.parquet").unlink()
     assert ("Asked", "not known: the workload of the run is not there any more, or has changed") in explain(
         tmp_path / "R", "0").facts

@@ -210,9 +210,9 @@ def test_what_no_machine_is_large_enough_for_is_known_at_once():
 def test_it_is_said_of_each_demand_on_how_many_machines_it_fails():
     full, = explained().shortages
     assert (full.test, full.what, full.machines, full.of) == ("resource", "cpu", 1, 1)
-    assert full.words == "1 of 1 machines of west have less than 1,000 cpu free now"
+    assert full.words == "1 of 1 machines of west have less than 1 cpu free now"
     small, = explained(resources={"cpu": 1001}).shortages
-    assert small.words == "1 of 1 machines of west have less than 1,001 cpu even when they are empty"
+    assert small.words == "1 of 1 machines of west have less than 1001m cpu even when they are empty"
     here, = explained(constraints=(Constraint("rack", "=", "z"),), resources={"cpu": 0}).shortages
     assert (here.test, here.words) == ("constraint", "1 of 1 machines of west do not meet its constraints")
 

@@ -270,7 +270,7 @@ def test_one_machine_one_class_one_task():
 
 def test_tasks_that_no_machine_can_hold_are_reported_and_the_others_run():
     outcome = run_lotes(plain((0, 1, 1), (0, 1, 9)), fleet_of((2,)))
-    assert outcome.prepared.reason_of_shape == ["", "asks 9 cpu, the largest machine has 2"]
+    assert outcome.prepared.reason_of_shape == ["", "asks cpu 9 cores, the largest machine has 2"]
     assert outcome.simulation.progress.attempts.tolist() == [1, 0]
     with pytest.raises(InputError, match="no machine can hold any of the window's 2 tasks"):
         run_lotes(plain((0, 1, 9), (0, 1, 8)), fleet_of((2,)))

@@ -193,9 +193,9 @@ def test_every_task_is_accounted_for_with_a_reason():
         ("FINISHED", None),
         ("RUNNING", None),
         ("BLOCKED", "its stage waits for others to end"),
-        ("UNPLACEABLE", "asks 9 cpu, the largest machine has 2"),
+        ("UNPLACEABLE", "asks cpu 9 cores, the largest machine has 2"),
         ("UNPLACEABLE", "no machine that meets rack = b"),
-        ("WAITING", "no machine has free cpu 2 (at most 1 is free on one machine)"),
+        ("WAITING", "no machine has free cpu 2 cores (at most 1 is free on one machine)"),
         ("NOT_ARRIVED", "it arrives after the end of the run"),
     ]
     counts = measures.status_counts(run.tasks)
@@ -230,7 +230,7 @@ def test_locality_is_a_share_of_those_that_started_and_of_which_it_is_known():
 def test_reasons_come_most_frequent_first():
     run = Run(plain((0, 1, 5), (0, 1, 7), (0, 1, 7)), fleet_of((1,)))
     assert [(reason.tasks, reason.reason) for reason in measures.reasons(run.tasks)] == [
-        (2, "asks 7 cpu, the largest machine has 1"), (1, "asks 5 cpu, the largest machine has 1")]
+        (2, "asks cpu 7 cores, the largest machine has 1"), (1, "asks cpu 5 cores, the largest machine has 1")]
     assert measures.makespan(run.tasks) is None
 
 
@@ -239,8 +239,8 @@ def test_why_a_task_waits_names_what_is_lacking():
     run = Run(plain((0, math.inf, 1, 0), (0, math.inf, 0, 1), (0, 1, 2, 2), (0, 1, 2, 1), resources=TWO), fleet)
     assert run["reason"][2] == "no machine has all it asks together"
     apart = Run(plain((0, math.inf, 1, 1), (0, 1, 2, 1), resources=TWO), fleet_of((2, 1), resources=TWO))
-    assert apart["reason"][1] == ("no machine has free cpu 2 (at most 1 is free on one machine) "
-                                  "or memory 1 (at most 0 is free on one machine)")
+    assert apart["reason"][1] == ("no machine has free cpu 2 cores (at most 1 is free on one machine) "
+                                  "or memory 1 GB (at most 0 is free on one machine)")
     turn = Run(plain((0, math.inf, 1), (0, 1, 2), (0, 1, 1)), fleet_of((2,)))
     assert turn["reason"][2].startswith("its turn had not come")
     gone = Run(plain((1, 1, 1)), fleet_of((1,), changes=[(0, 0, False, 0)]))

@@ -143,7 +143,7 @@ def test_the_interval_of_a_mean_is_students_t_of_its_logarithm():
 def test_hopeless_tasks_are_counted_with_their_reason():
     workload = plain((0, 1, 4), (1, 1, 2), (2, 1, 4))
     assert hopeless(workload, Candidate("cpu 2", fleet_of((2,)), None)) == (
-        "2 tasks can never run: one asks 4 cpu, the largest machine has 2")
+        "2 tasks can never run: one asks cpu 4 cores, the largest machine has 2")
     assert hopeless(workload, Candidate("cpu 4", fleet_of((4,)), None)) == ""
 
 
@@ -310,14 +310,14 @@ def test_too_few_of_a_mix_leave_a_task_that_can_never_run(run, tmp_path):
     assert f"{known} machines of unnamed" in out
     table = pl.read_csv(tmp_path / "S" / "sizes.csv")
     assert table.filter(machines=known - 1)["kept"].item() == (
-        "no: 1 tasks can never run: asks 4 cpu, the largest machine has 2")
+        "no: 1 tasks can never run: asks cpu 4 cores, the largest machine has 2")
 
 
 def test_machines_that_are_too_small_are_said_and_nothing_is_run(run, site):
     code, out, _ = run("size", site, "--kind", "cpu=1", "--objective", "wait.max < 1s", *ONE)
     assert code == 1
     assert "No number of machines of cpu 1 is enough" in out
-    assert "200 tasks can never run: one asks 2 cpu, the largest machine has 1" in out
+    assert "200 tasks can never run: one asks cpu 2 cores, the largest machine has 1" in out
 
 
 def test_a_limit_that_is_not_enough_is_said(run, site):

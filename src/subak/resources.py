@@ -2,16 +2,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from subak.errors import InputError
+from subak.quantities import Amount, amount_in, read_amount, read_number
 
 if TYPE_CHECKING:  # the names and limits are asked for by those who compute nothing, too
     import numpy as np
 
+Value = TypeVar("Value")
+MANY = 1000  # from here on all digits of an amount are shown, and its thousands told apart
 AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
 GRACE = 4e-6  # of a unit: some eight times the last bit of a float near AMOUNT_MAX
 CPU = "cpu"  # the resource that tasks can share by turns
@@ -86,21 +89,59 @@ def _refuse(bad: np.ndarray, values: np.ndarray, rule: str) -> None:
         raise InputError(f"{rule}, row {row} has {values[row]:g}")
 
 
-def parse_amounts(texts: Iterable[str], option: str = "--capacity", form: str = "RESOURCE=AMOUNT, such as cpu=4",
-                  ) -> dict[str, float]:
-    """Return {name: amount} of texts such as ``cpu=4``. Raises InputError, naming *option*, for another form."""
-    amounts: dict[str, float] = {}
+def parse_amounts(texts: Iterable[str], option: str = "--capacity") -> dict[str, Amount]:
+    """Return {resource: amount} of texts such as ``cpu=64,memory=256Gi``.
+
+    Raises InputError, naming *option*, for another form.
+    """
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    return _pairs(parts, read_amount, option, "RESOURCE=AMOUNT, such as cpu=4 or memory=256Gi")
+
+
+def parse_numbers(texts: Iterable[str], option: str, form: str) -> dict[str, float]:
+    """Return {name: number} of texts such as ``research=0.25``, also 25%; raises InputError for another form."""
+    return _pairs(texts, read_number, option, form)
+
+
+def _pairs(texts: Iterable[str], read: Callable[[str], Value], option: str, form: str) -> dict[str, Value]:
+    values: dict[str, Value] = {}
     for text in texts:
-        name, separator, amount = text.partition("=")
-        if name in amounts:
+        name, separator, value = text.partition("=")
+        if name in values:
             raise InputError(f"{option}: must name each once, {name} comes again")
         try:
-            amounts[name] = float(amount)
+            values[name] = read(value)
         except ValueError:
             separator = ""
         if not separator or not name:
             raise InputError(f"{option}: must be {form}, not {text!r}")
-    return amounts
+    return values
+
+
+def natural(capacity: Mapping[str, Amount], resources: tuple[Resource, ...], where: str) -> dict[str, float]:
+    """Return amounts in what each resource is counted in; 256Gi of a memory in MiB is 262144.
+
+    Raises InputError for a resource that is not there, and for a suffix that it does not have.
+    """
+    counted = {resource.name: resource.of for resource in resources}
+    strangers = [name for name in capacity if name not in counted]
+    if strangers:
+        raise InputError(f"{where}: the fleet has {', '.join(counted)}, and no {strangers[0]}")
+    return {name: amount_in(amount, counted[name], f"{where}, {name}") for name, amount in capacity.items()}
+
+
+def amount_number(resource: Resource, units: float) -> str:
+    """Return how much so many units are, in ``resource.of``: ``0.5`` or ``4,096``."""
+    amount = units * resource.unit
+    return f"{amount:,.10g}" if amount >= MANY else f"{amount:g}"
+
+
+def amount_words(resource: Resource, units: float) -> str:
+    """Return how much so many units are, and of what: ``0.5 cores``, ``1 core``, ``4,096 MiB``, or a number alone."""
+    number, of = amount_number(resource, units), resource.of
+    if of in ("", "units", resource.name, f"{resource.name}s"):
+        return number
+    return f"{number} {of.removesuffix('s') if number == '1' and of.isalpha() else of}"
 
 
 def same_resources(first: tuple[Resource, ...], second: tuple[Resource, ...], what: str) -> None:

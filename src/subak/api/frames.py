@@ -4,6 +4,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from subak.errors import InputError
+from subak.quantities import Amount, amount_in
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.table import OPTIONAL_TASK_COLUMNS, STAGE_COLUMNS, Workload, make_workload
@@ -13,7 +14,7 @@ NEEDED = ("arrival", "run_time")
 USUAL = {"queue": pl.lit("all"), "user": pl.lit("nobody"), "priority": pl.lit(0)}  # of columns that are left out
 
 
-def resources_of(tasks: pl.DataFrame, capacity: Mapping[str, float]) -> tuple[Resource, ...]:
+def resources_of(tasks: pl.DataFrame, capacity: Mapping[str, Amount]) -> tuple[Resource, ...]:
     """Return a resource for each name of *capacity*, in ones where all amounts are whole, else in thousandths.
 
     Raises InputError where there is none, or a frame of tasks lacks one.
@@ -22,8 +23,8 @@ def resources_of(tasks: pl.DataFrame, capacity: Mapping[str, float]) -> tuple[Re
         raise InputError("load: a frame of tasks needs a fleet, or alike machines, such as machines=10, "
                          'capacity={"cpu": 4}')
     refuse_columns(tasks, list(capacity))
-    whole = {name: bool((tasks[name].cast(pl.Float64) % 1 == 0).all()) and amount % 1 == 0
-             for name, amount in capacity.items()}
+    whole = {name: bool((tasks[name].cast(pl.Float64) % 1 == 0).all())
+             and amount_in(amount, "units", f"capacity, {name}") % 1 == 0 for name, amount in capacity.items()}
     return tuple(Resource(name, 1.0 if is_whole else FINE) for name, is_whole in whole.items())
 
 

@@ -12,6 +12,7 @@ from subak.experiment.fleets import edited
 from subak.experiment.run import load_fleet, load_workload
 from subak.experiment.scenario import IN_MEMORY, Scenario
 from subak.fleet.table import Fleet, read_fleet
+from subak.quantities import Amount
 from subak.report import tags
 from subak.report.number_text import count_text, seconds_text
 from subak.resources import Resource
@@ -77,7 +78,7 @@ class Inputs:
 
 def load(
     workload: str | Path | Workload | pl.DataFrame = DEFAULT_SAMPLE, fleet: str | Path | Fleet | None = None, *,
-    machines: int = 0, capacity: Mapping[str, float] | None = None, scale: float = 1.0, remove: Sequence[str] = (),
+    machines: int = 0, capacity: Mapping[str, Amount] | None = None, scale: float = 1.0, remove: Sequence[str] = (),
     add_machines: Sequence[str] = (),
 ) -> Inputs:
     """Load a workload and its machines, and check both.
@@ -124,9 +125,9 @@ def _words(name: str, texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def _amounts(capacity: Mapping[str, float]) -> dict[str, float]:
+def _amounts(capacity: Mapping[str, Amount]) -> dict[str, Amount]:
     try:
-        return msgspec.convert(dict(capacity), dict[str, float])
+        return msgspec.convert(dict(capacity), dict[str, Amount])
     except msgspec.ValidationError as error:
         raise InputError(f"capacity: {first_line(error)}") from None
 

@@ -25,13 +25,15 @@ from subak.federation.settings import PREEMPTION_RULES, PROFILES, UPDATES, Feder
 from subak.measures.energy.settings import energy_names
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import HOLD_BACK_AFTER, LOCALITY_WAIT, SCHEDULERS
-from subak.resources import parse_amounts
+from subak.quantities import read_seconds
+from subak.resources import parse_amounts, parse_numbers
 from subak.toml_files import read_toml
 from subak.workload.redraws import RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
 # headings of the help
 INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
+DURATION = "DURATION"  # such as 90, 30min or 1-02:30:00
 FEDERATED, OUTPUT = "A federation", "What is kept"
 
 FleetOption = Annotated[Path | None, typer.Option(
@@ -41,8 +43,8 @@ MachinesOption = Annotated[int, typer.Option(
     metavar="N", min=0, help="Instead of a fleet: N alike machines, of the size that --capacity gives.",
     show_default=False, rich_help_panel=INPUT)]
 CapacityOption = Annotated[list[str] | None, typer.Option(
-    metavar="RESOURCE=AMOUNT", help="With --machines: the capacity of each machine, such as cpu=0.5; once for each "
-                                    "resource.",
+    metavar="RESOURCE=AMOUNT,...", help="With --machines: the capacity of each machine, such as cpu=64,memory=256Gi or "
+                                        "cpu=50%; or once for each resource.",
     show_default=False, rich_help_panel=INPUT)]
 AddOption = Annotated[list[str] | None, typer.Option(
     metavar="N:RESOURCE=AMOUNT,...", help="Then add N alike machines, such as 200:cpu=0.5,memory=0.5, without "
@@ -62,6 +64,8 @@ OverwriteOption = Annotated[bool, typer.Option(
 def _option(metavar: str, text: str, panel: str | None = None, *names: str, show_default: bool = False,
             **more: Any) -> Any:
     """Return an option of a scenario; its help says what its default means, but where that is shown."""
+    if metavar == DURATION:
+        more["parser"] = read_seconds
     if "|" in metavar:
         more["autocompletion"] = completion.words(metavar.split("|"))
     return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, show_default=show_default, **more)
@@ -91,14 +95,15 @@ class ScenarioOptions:
                              "workload of the model that generated it; none: not at all [default: auto, which draws "
                              "where there are several seeds, and says where a trace tells too little].", INPUT)] = None
     interval: Annotated[float | None, _option(
-        "SECONDS", "Length of the timeline's intervals [default: about 400 over the arrivals].", TIME)] = None
+        DURATION, "Length of the timeline's intervals [default: about 400 over the arrivals].", TIME)] = None
     until: Annotated[float, _option(
-        "SECONDS", "Stop at this instant [default: when everything has ended].", TIME)] = FOREVER
+        DURATION, "Stop at this instant, such as 5400, 1h30m, 2d or 1-02:30:00 "
+                    "[default: when everything has ended].", TIME)] = FOREVER
     measure_from: Annotated[float | None, _option(
-        "SECONDS", "Measure the tasks that arrive then or later, and means over time from then on [default: the first "
+        DURATION, "Measure the tasks that arrive then or later, and means over time from then on [default: the first "
                    "arrival that the workload shows as it came].", TIME)] = None
     measure_until: Annotated[float | None, _option(
-        "SECONDS", "Measure up to then; inf: to the end of the run [default: the last arrival, so without the drain "
+        DURATION, "Measure up to then; inf: to the end of the run [default: the last arrival, so without the drain "
                    "behind it].", TIME)] = None
     objectives: Annotated[list[str] | None, _option(
         "TEXT", "What must hold, such as 'wait.p95 < 60s for queue=prod'; once for each. Of wait, turnaround, "
@@ -116,10 +121,10 @@ class ScenarioOptions:
         "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
                  "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0
     locality_wait: Annotated[float, _option(
-        "SECONDS", "For delay-scheduling: how long a stage waits for a machine that holds its input, and then as long "
+        DURATION, "For delay-scheduling: how long a stage waits for a machine that holds its input, and then as long "
                    "for one of its rack; 0: fair sharing without a delay.", TIME, show_default=True)] = LOCALITY_WAIT
     search_seconds: Annotated[float, _option(
-        "SECONDS", "For hmhs-search: how long to improve the plan; the kept scenario holds how many moves that were, "
+        DURATION, "For hmhs-search: how long to improve the plan; the kept scenario holds how many moves that were, "
                    "and so repeats it.", TIME, show_default=True)] = 1.0
     search_moves: Annotated[int | None, _option(
         "N", "For hmhs-search: try exactly so many moves instead.", TIME, min=0)] = None
@@ -135,9 +140,9 @@ class ScenarioOptions:
         "N", "Local masters, each with a cluster of its own [default: the clusters that the fleet names, or 10].",
         FEDERATED)] = None
     heartbeat: Annotated[float | None, _option(
-        "SECONDS", "Between a local master's periodic updates [default: 10].", FEDERATED)] = None
+        DURATION, "Between a local master's periodic updates [default: 10].", FEDERATED)] = None
     delay: Annotated[float | None, _option(
-        "SECONDS", "That a message is under way [default: 0.0005].", FEDERATED)] = None
+        DURATION, "That a message is under way [default: 0.0005].", FEDERATED)] = None
     service_profile: Annotated[str | None, _option(
         "|".join(PROFILES), "Whose service times these are: masters whose handlers are compiled, or in plain Python "
                             "[default: compiled].", FEDERATED)] = None
@@ -170,7 +175,7 @@ class ScenarioOptions:
         "N", "Under a fair order: a queue below its guarantee may take places back from the queue furthest above its "
              "own, N an hour; a minute's worth at once.", FAIR, show_default=True)] = 0.0
     hold_back_after: Annotated[float, _option(
-        "SECONDS", "Under a fair order, and in megha and central: for how long a task or gang is passed over, as its "
+        DURATION, "Under a fair order, and in megha and central: for how long a task or gang is passed over, as its "
                    "turn comes in vain while smaller ones start, before machines are held back for it; inf: for ever.",
         FAIR,
         show_default=True)] = HOLD_BACK_AFTER
@@ -209,9 +214,9 @@ class ScenarioOptions:
 # What a field holds where that is not the option's own value.
 READ_AS: dict[str, Callable[[Any], object]] = {
     "capacity": parse_amounts,
-    "shares": lambda texts: parse_amounts(texts, "--share", "QUEUE=SHARE, such as research=0.25"),
+    "shares": lambda texts: parse_numbers(texts, "--share", "QUEUE=SHARE, such as research=0.25"),
     "lotes": lambda path: read_toml(path, LotesSettings),
-    "parameters": lambda texts: parse_amounts(texts, "--parameter", "NAME=VALUE, such as depth=4"),
+    "parameters": lambda texts: parse_numbers(texts, "--parameter", "NAME=VALUE, such as depth=4"),
 }
 
 

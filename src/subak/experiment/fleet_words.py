@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from subak.errors import InputError
+from subak.quantities import Amount
 from subak.resources import parse_amounts
 
 MACHINES_MAX = 10_000_000  # of a fleet; more would not fit in memory
@@ -15,7 +16,7 @@ class Machines(NamedTuple):
 
     amount: float  # of machines; where `share`, of one
     share: bool
-    capacity: dict[str, float]  # in natural amounts; of machines to remove, what they are told by
+    capacity: dict[str, Amount]  # of machines to remove, what they are told by
 
 
 def read_added(text: str) -> Machines:
@@ -39,12 +40,12 @@ def read_removed(text: str) -> Machines:
     return Machines(amount / 100.0 if share else amount, share, read_capacity(kind, "remove") if colon else {})
 
 
-def read_capacity(text: str, option: str) -> dict[str, float]:
+def read_capacity(text: str, option: str) -> dict[str, Amount]:
     """Read RESOURCE=AMOUNT,... Raises InputError, naming *option*, for another form, and for no finite amounts."""
-    amounts = parse_amounts((part.strip() for part in text.split(",")), option, "RESOURCE=AMOUNT, such as cpu=0.5")
-    bad = next((name for name, amount in amounts.items() if not 0 <= amount < math.inf), None)
-    if bad is not None:
-        raise InputError(f"{option}: {bad} must be a number, 0 or more, not {amounts[bad]:g}")
+    amounts = parse_amounts([text], option)
+    for name, amount in amounts.items():
+        if not isinstance(amount, str) and not 0 <= amount < math.inf:
+            raise InputError(f"{option}: {name} must be a number, 0 or more, not {amount:g}")
     return amounts
 
 

@@ -14,6 +14,7 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.placement.schedulers import DRAWN, HOLD_BACK_AFTER, LOCALITY_WAIT, LOTES, SCHEDULERS
 from subak.policy_files import is_users, named_scheduler, policy_file
+from subak.quantities import Amount
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.estimate_words import FACTOR, parse_estimates
 from subak.simulator.refusals import (
@@ -42,7 +43,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     fleet: str = ""  # a fleet folder; empty: the one inside the workload's
     fleet_digest: str = ""  # likewise
     machines: int = 0  # instead of a fleet: this many alike machines
-    capacity: dict[str, float] = {}  # of each of them, in natural amounts
+    capacity: dict[str, Amount] = {}  # of each of them: in what the resource is counted in, or as 256Gi
     scale: float = 1.0  # times as many machines, of the same mix; before the next two
     remove: list[str] = []  # machines that are taken out: 30%, 100, or 100:cpu=0.5
     add_machines: list[str] = []  # machines more: 200:cpu=0.5,memory=0.5

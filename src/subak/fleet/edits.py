@@ -16,7 +16,8 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet, uniform_fleet
-from subak.resources import AMOUNT_MAX, CPU, Resource, cpu_row, held_units
+from subak.quantities import Amount, amount_text
+from subak.resources import AMOUNT_MAX, CPU, Resource, cpu_row, held_units, natural
 from subak.tables import Provenance
 
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread more evenly than those of any other number
@@ -44,7 +45,7 @@ def scaled(fleet: Fleet, factor: float) -> Fleet:
     return _renamed(resized(fleet, count), f"{TIMES} {factor:g}")
 
 
-def removed(fleet: Fleet, amount: float, share: bool, capacity: Mapping[str, float]) -> Fleet:
+def removed(fleet: Fleet, amount: float, share: bool, capacity: Mapping[str, Amount]) -> Fleet:
     """Return the fleet without *amount* machines, or that *share* (of one) of them, evenly over its kinds.
 
     With *capacity* (in ``resource.of``), machines that have just that much of what it names. Raises InputError where
@@ -62,7 +63,7 @@ def removed(fleet: Fleet, amount: float, share: bool, capacity: Mapping[str, flo
     return _renamed(_of_rows(fleet, np.flatnonzero(stays)), f"- {what.removeprefix('remove ')}")
 
 
-def added(fleet: Fleet, count: int, capacity: Mapping[str, float]) -> Fleet:
+def added(fleet: Fleet, count: int, capacity: Mapping[str, Amount]) -> Fleet:
     """Return the fleet with *count* alike machines more, each with *capacity* (in ``resource.of``).
 
     They have no attributes, are there from time 0 on, and belong to its clusters as its machines do. Raises InputError
@@ -102,7 +103,7 @@ def overcommitted(fleet: Fleet, times: float) -> Fleet:
     return replace(fleet, machines=promised(fleet.machines), changes=promised(fleet.changes))
 
 
-def mixed(parts: Sequence[tuple[int, Mapping[str, float]]], resources: tuple[Resource, ...]) -> Fleet:
+def mixed(parts: Sequence[tuple[int, Mapping[str, Amount]]], resources: tuple[Resource, ...]) -> Fleet:
     """Return a fleet of one cluster of so many machines of each capacity (in ``resource.of``), in their order."""
     fleets = [uniform_fleet(count, capacity, resources) for count, capacity in parts]
     machines = pl.concat([each.machines for each in fleets]).with_columns(
@@ -129,13 +130,11 @@ def _evenly(group: pl.Series, before: np.ndarray) -> np.ndarray:
     return np.asarray((place - first) / size)
 
 
-def _are_of(fleet: Fleet, capacity: Mapping[str, float], what: str) -> np.ndarray:
+def _are_of(fleet: Fleet, capacity: Mapping[str, Amount], what: str) -> np.ndarray:
     """Return bool[machine]: which have just this much of what *capacity* names."""
     known = {resource.name: resource for resource in fleet.resources}
     alike = np.ones(len(fleet.machines), bool)
-    for name, amount in capacity.items():
-        if name not in known:
-            raise InputError(f"{what}: the fleet has {', '.join(known)}, and no {name}")
+    for name, amount in natural(capacity, fleet.resources, what).items():
         alike &= fleet.machines[name].to_numpy() == held_units(np.array([amount]), known[name], what)[0]
     return alike
 
@@ -182,5 +181,5 @@ def _amount_text(amount: float, share: bool) -> str:
     return f"{100 * amount:g}%" if share else f"{amount:,.0f}"
 
 
-def _capacity_text(capacity: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {amount:g}" for name, amount in capacity.items())
+def _capacity_text(capacity: Mapping[str, Amount]) -> str:
+    return ", ".join(f"{name} {amount_text(amount)}" for name, amount in capacity.items())

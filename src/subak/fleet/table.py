@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.resources import Resource, held_units
+from subak.quantities import Amount, amount_text
+from subak.resources import Resource, held_units, natural
 from subak.tables import (
     ColumnType,
     Provenance,
@@ -118,16 +119,16 @@ def make_fleet(
     )
 
 
-def uniform_fleet(count: int, capacity: Mapping[str, float], resources: tuple[Resource, ...]) -> Fleet:
-    """Return *count* alike machines of one cluster, each with *capacity* (in ``resource.of``)."""
+def uniform_fleet(count: int, capacity: Mapping[str, Amount], resources: tuple[Resource, ...]) -> Fleet:
+    """Return *count* alike machines of one cluster, each with *capacity* (a number is in ``resource.of``)."""
     unknown = set(capacity) ^ {resource.name for resource in resources}
     if unknown:
         raise InputError(f"capacity: must name each of {', '.join(r.name for r in resources)} once; "
                          f"unknown or missing {', '.join(sorted(unknown))}")
     machines = pl.DataFrame({"machine": [str(number) for number in range(count)]}, schema={"machine": pl.String})
-    columns = {name: pl.lit(float(amount)) for name, amount in capacity.items()}
+    columns = {name: pl.lit(amount) for name, amount in natural(capacity, resources, "capacity").items()}
     machines = machines.with_columns(cluster=pl.lit("0"), **columns)
-    text = ", ".join(f"{name} {amount:g}" for name, amount in capacity.items())
+    text = ", ".join(f"{name} {amount_text(amount)}" for name, amount in capacity.items())
     return make_fleet(machines, resources, provenance=Provenance(f"{text} each", "made by hand"))
 
 

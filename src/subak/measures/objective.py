@@ -16,6 +16,7 @@ import re
 from typing import NamedTuple
 
 from subak.errors import InputError
+from subak.quantities import SECOND_UNITS
 
 OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("completion", "job_slowdown")
 OF_MACHINES = {"energy": "kwh", "cost": "cost", "carbon": "carbon"}  # and what summary.json calls the amount
@@ -23,7 +24,6 @@ MACHINE_STATISTICS = ("total", "per_task", "per_used_hour")
 IN_SECONDS = ("wait", "turnaround", "completion")
 MEASURES = (*OF_TASKS, *OF_JOBS, *OF_MACHINES)
 KEYS = ("queue", "user", "priority", "length", "class")
-SECOND_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 UNITS = {**dict.fromkeys(IN_SECONDS, SECOND_UNITS), "energy": {"Wh": 1e-3, "kWh": 1.0, "MWh": 1e3},
          "carbon": {"g": 1e-3, "kg": 1.0, "t": 1e3}}  # by measure; others take none
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}

@@ -13,7 +13,7 @@ from subak.experiment.scenario import read_scenario
 from subak.fleet.locality import LEVELS
 from subak.measures.runs import Run, load_runs
 from subak.report.number_text import count_text, seconds_text
-from subak.resources import Resource
+from subak.resources import Resource, amount_words
 from subak.simulator.endings import STAGE_GIVEN_UP
 from subak.tables import read_table
 from subak.workload.table import Workload
@@ -94,7 +94,7 @@ def _asked(workload: Workload | None, row: int, values: dict[str, Any]) -> Itera
         yield "Asked", "not known: the workload of the run is not there any more, or has changed"
         return
     stage = _stage(workload, row)
-    yield "Asked", ", ".join(f"{resource.name} {stage[resource.name] * resource.unit:g}"
+    yield "Asked", ", ".join(f"{resource.name} {amount_words(resource, stage[resource.name])}"
                              for resource in workload.resources if stage[resource.name])
     if stage["constraints"]:
         yield "Constraints", " and ".join(f"{each['attribute']} {each['operator']} {each['value'] or '(none)'}"

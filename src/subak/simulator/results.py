@@ -14,6 +14,7 @@ from subak.placement.claims import (
     TASK_UNPLACEABLE,
     TASK_WAITING,
 )
+from subak.resources import amount_number, amount_words
 from subak.simulator.endings import TRIED_AGAIN, ending_columns, possible_statuses, why_given_up
 from subak.simulator.engine.columns import coded, named, numbers, worded
 from subak.simulator.engine.interference import interferes
@@ -271,7 +272,8 @@ def waiting_reason(outcome: Outcome, workload: Workload, shape: int) -> str:
     if (free >= request[:, None]).all(axis=0).any():
         return "its turn had not come: a machine could take it, but the scheduler did not start it"
     lacking = [
-        f"{resource.name} {asked * resource.unit:g} (at most {most * resource.unit:g} is free on one machine)"
+        f"{resource.name} {amount_words(resource, asked)} "
+        f"(at most {amount_number(resource, most)} is free on one machine)"
         for resource, asked, most in zip(workload.resources, request, free.max(axis=1), strict=True) if asked > most
     ]
     return "no machine has free " + " or ".join(lacking) if lacking else "no machine has all it asks free together"

@@ -20,6 +20,7 @@ from subak.placement.claims import (
 )
 from subak.placement.schedulers import Scheduler
 from subak.queues.tree import refuse_changes
+from subak.resources import amount_number, amount_words
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
 from subak.simulator.engine.estimates import with_estimates
@@ -148,8 +149,8 @@ def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet:
         sim = prepared.simulation
         shape = sim.tasks.shape[task]
         amounts = ", ".join(
-            f"{resource.name} asked {sim.tasks.request[row, shape] * resource.unit:g}, "
-            f"free {max(int(sim.fleet.free[row, machine]), 0) * resource.unit:g}"
+            f"{resource.name} asked {amount_words(resource, sim.tasks.request[row, shape])}, "
+            f"free {amount_number(resource, max(int(sim.fleet.free[row, machine]), 0))}"
             for row, resource in enumerate(workload.resources)
         )
         constrained = " (it has constraints)" if sim.tasks.constraint_set[shape] else ""

@@ -16,6 +16,7 @@ from subak.experiment.sizing.trials import trying
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder
 from subak.policy_files import policy_file
+from subak.quantities import Amount
 from subak.report.console import Console, bars, echo
 from subak.report.sizing.terminal import sizing_text
 from subak.report.sizing.words import size_table
@@ -26,7 +27,7 @@ from subak.workload.table import Workload
 MARKER = "size.json"  # only a folder with it is ever replaced
 NOT_ENOUGH = 1  # exit code: no size that was tried keeps all objectives
 
-Kinds = list[tuple[dict[str, float], float | None]]  # capacity and price of each
+Kinds = list[tuple[dict[str, Amount], float | None]]  # capacity and price of each
 
 
 def size(

@@ -13,6 +13,7 @@ import typer
 from subak.cli.limits import COUNT_MAX
 from subak.errors import InputError
 from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, TASK_PATTERN
+from subak.quantities import parse_duration
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
@@ -48,8 +49,6 @@ def opened(file: Path | None) -> Iterator["Client"]:
 
 def time_of(text: str, now: float) -> float:
     """Return the Unix time that --since names: a duration before *now*, or a time. Raises InputError."""
-    from subak.live.jobfile.quantities import parse_duration  # noqa: PLC0415  (help does without)
-
     with suppress(ValueError):
         return now - parse_duration(text)
     with suppress(ValueError):

@@ -7,9 +7,11 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
+from subak.cli.options import DURATION
 from subak.errors import InputError
 from subak.nearest import did_you_mean
-from subak.resources import parse_amounts
+from subak.quantities import read_seconds
+from subak.resources import parse_numbers
 from subak.workload.readers import ALIASES, FORMATS
 from subak.workload.readers.options import (
     Amounts,
@@ -77,11 +79,12 @@ def convert(
     fleet: Annotated[FleetChoice, typer.Option(
         help="google2011, google2019: the machines as of time 0, or every machine with its last capacity (Table 1 of "
              "LoTES), or machines joining and leaving during the run.")] = "at-start",
-    from_: Annotated[float, typer.Option("--from", metavar="SECONDS", help="Keep tasks that arrive at or after this "
-                                                                           "time.")] = 0.0,
-    until: Annotated[float, typer.Option(metavar="SECONDS", help="Keep tasks that arrive before this time "
-                                                                 "[default: no end].", show_default=False,
-                                         )] = float("inf"),
+    from_: Annotated[float, typer.Option(
+        "--from", parser=read_seconds, metavar=DURATION, help="Keep tasks that arrive at or after this time, such as "
+                                                              "90, 30min or 1-12:00:00.")] = 0.0,
+    until: Annotated[float, typer.Option(
+        parser=read_seconds, metavar=DURATION, help="Keep tasks that arrive before this time [default: no end].",
+        show_default=False)] = float("inf"),
     model: Annotated[list[str] | None, typer.Option(
         metavar="NAME=NUMBER", show_default=False,
         help=f"swim: a parameter of the model that makes tasks of bytes, such as block_bytes=64e6; once for each. "
@@ -143,7 +146,7 @@ def convert(
                       separator=separator, gang=gang, amounts=amounts, blanks=blanks, zone=zone,
                       names=tuple(name.strip() for name in columns.split(",")) if columns else (),
                       max_lost=_share("--max-lost", max_lost),
-                      model=parse_amounts(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
+                      model=parse_numbers(model or [], "--model", "NAME=NUMBER, such as block_bytes=64e6"))
     if (out is None) == (not preview):
         raise InputError("--out: must name the folder to write, or --preview be given, which writes none; not both")
     with loading():

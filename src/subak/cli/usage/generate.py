@@ -6,6 +6,7 @@ import typer
 
 from subak.cli.ending import loading
 from subak.cli.options import (
+    DURATION,
     AddOption,
     CapacityOption,
     FleetOption,
@@ -14,6 +15,7 @@ from subak.cli.options import (
     RemoveOption,
     ScaleOption,
 )
+from subak.quantities import read_seconds
 
 PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
 Number = float | None
@@ -55,7 +57,8 @@ def generate(
         show_default=False,
         rich_help_panel=LENGTH)] = None,
     seconds: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Instead of --tasks: all that arrives before this time.", show_default=False,
+        parser=read_seconds, metavar=DURATION,
+        help="Instead of --tasks: all that arrives before this time, such as 2h.", show_default=False,
         rich_help_panel=LENGTH)] = None,
     load: Annotated[Number, typer.Option(
         metavar="SHARE", help="Instead of --dynamism: let the tasks that run in the long run ask for this share of "
@@ -72,7 +75,7 @@ def generate(
                                   "single ones.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same workload.")] = 1,
     dynamism: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Mean gap between tasks [default: 0.05].", show_default=False,
+        parser=read_seconds, metavar=DURATION, help="Mean gap between tasks [default: 0.05].", show_default=False,
         rich_help_panel=PAPER)] = None,
     gap_shape: Annotated[Number, typer.Option(
         metavar="B", help="Shape of the Pareto law of the gaps [default: 4].", show_default=False,
@@ -81,13 +84,13 @@ def generate(
         "--type", metavar="SHARE", help="Share of tasks; the rest are services [default: 0.7].", show_default=False,
         rich_help_panel=PAPER)] = None,
     task_mass: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Mean makespan of tasks [default: 1700].", show_default=False,
+        parser=read_seconds, metavar=DURATION, help="Mean makespan of tasks [default: 1700].", show_default=False,
         rich_help_panel=PAPER)] = None,
     task_disparity: Annotated[Number, typer.Option(
         metavar="RATIO", help="Mean over median makespan of tasks [default: 3.8].", show_default=False,
         rich_help_panel=PAPER)] = None,
     service_mass: Annotated[Number, typer.Option(
-        metavar="SECONDS", help="Mean makespan of services [default: 8000].", show_default=False,
+        parser=read_seconds, metavar=DURATION, help="Mean makespan of services [default: 8000].", show_default=False,
         rich_help_panel=PAPER)] = None,
     service_disparity: Annotated[Number, typer.Option(
         metavar="RATIO", help="Mean over median makespan of services [default: 24].", show_default=False,

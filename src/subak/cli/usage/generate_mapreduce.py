@@ -5,7 +5,8 @@ from typing import Annotated, Literal, NamedTuple
 import typer
 
 from subak.cli.ending import loading
-from subak.cli.options import OverwriteOption
+from subak.cli.options import DURATION, OverwriteOption
+from subak.quantities import read_seconds
 
 PAPER, AROUND = "The paper's numbers", "Past the paper"  # headings of the help
 Mix = Literal["single", "hybrid"]
@@ -50,8 +51,9 @@ def generate_mapreduce(
     sharing: Annotated[Sharing, typer.Option(
         help="Maps and reduces have machines of their own, or share machines that have slots of both kinds, or share "
              "the slots of all machines.", rich_help_panel=AROUND)] = "none",
-    gap: Annotated[float, typer.Option(metavar="SECONDS", help="Mean gap of jobs that arrive over time (Poisson); 0: "
-                                                               "all at once.", rich_help_panel=AROUND)] = 0.0,
+    gap: Annotated[float, typer.Option(
+        parser=read_seconds, metavar=DURATION, help="Mean gap of jobs that arrive over time (Poisson); 0: all at once.",
+        rich_help_panel=AROUND)] = 0.0,
     map_output: Annotated[float, typer.Option(
         metavar="BYTES", help="That each map leaves for the reduces of its job, which copy it before they run; 0: "
                               "copying takes no time.", rich_help_panel=AROUND)] = 0.0,

@@ -37,8 +37,8 @@ def size(
                                 "40 draws].",
         show_default=False)] = None,
     kinds: Annotated[list[str] | None, typer.Option(
-        "--kind", metavar="RESOURCE=AMOUNT,...", help="The machines to count, such as cpu=1,memory=1; once for each "
-                                                      "kind that may be chosen [default: the mix of the fleet].",
+        "--kind", metavar="RESOURCE=AMOUNT,...", help="The machines to count, such as cpu=64,memory=256Gi; once for "
+                                                      "each kind that may be chosen [default: the mix of the fleet].",
         show_default=False, rich_help_panel=INPUT)] = None,
     prices: Annotated[list[float] | None, typer.Option(
         "--price", metavar="AMOUNT", help="Of a machine, in any unit; once for each --kind, in their order.",

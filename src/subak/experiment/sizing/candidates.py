@@ -10,6 +10,7 @@ from subak.experiment.run import load_inputs
 from subak.experiment.scenario import Scenario
 from subak.fleet.edits import mixed, resized, rows_in_mix
 from subak.fleet.table import Fleet
+from subak.quantities import Amount, amount_text
 from subak.simulator.engine.setup import Terms, machine_order, prepare
 from subak.toml_files import read_toml
 from subak.workload.table import Workload
@@ -21,7 +22,7 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
     """Machines of a mix that are alike."""
 
     count: int
-    capacity: dict[str, float]  # in natural amounts
+    capacity: dict[str, Amount]
     price: float | None = None  # of one of them
 
 
@@ -46,7 +47,7 @@ class Mix(msgspec.Struct, forbid_unknown_fields=True):
 class Kind(msgspec.Struct):
     """Alike machines."""
 
-    capacity: dict[str, float]  # in natural amounts
+    capacity: dict[str, Amount]
     price: float | None = None  # of one of them
 
 
@@ -111,7 +112,7 @@ def _candidate(path: Path | None, parts: list[Part], workload: Workload) -> Cand
     counts = [part.count for part in parts]
     known = [part.price for part in parts if part.price is not None]
     prices = np.repeat(known, counts) if known else None
-    name = ", ".join(f"{resource} {amount:g}" for resource, amount in parts[0].capacity.items())
+    name = ", ".join(f"{resource} {amount_text(amount)}" for resource, amount in parts[0].capacity.items())
     return Candidate(name if path is None else f"the mix {path.stem}", fleet, prices)
 
 

@@ -20,6 +20,7 @@ from subak.live.jobfile.spec import (
     QUEUE_LEVELS_MAX,
 )
 from subak.live.jobfile.tree import Scalar
+from subak.quantities import DURATION_FORM, DURATION_S_MAX
 
 ARGUMENT_BYTES_MAX = 131_071  # Linux's, of an argument or NAME=value, without the zero at its end
 NAME_SIZE = 63  # characters, as of Kubernetes's labels
@@ -169,7 +170,7 @@ def _limit(text: str) -> float | None:
     return seconds
 
 
-_AT_MOST = f"at most {quantities.print_duration(quantities.DURATION_S_MAX)}"
+_AT_MOST = f"at most {quantities.print_duration(DURATION_S_MAX)}"
 CPU_AMOUNT = Leaf("a quantity such as 2, 0.5 or 500m", _quantity(quantities.parse_cpu),
                   _quantity_schema(quantities.CPU_FORM, AMOUNT_MAX / quantities.CPU_UNITS))
 MEMORY_AMOUNT = Leaf("a quantity such as 512Mi or 4Gi, at least 1Mi (a number alone is of bytes)",
@@ -180,10 +181,10 @@ COUNT = Leaf(f"a whole number from 0 to {AMOUNT_MAX:,}", lambda scalar: quantiti
              {"anyOf": [{"type": "string", "pattern": pattern_of(quantities.COUNT_FORM)},
                         {"type": "integer", "minimum": 0, "maximum": AMOUNT_MAX}]})
 DURATION = Leaf(f"seconds or a duration such as 10s, 5m or 1h30m, {_AT_MOST}", _quantity(quantities.parse_duration),
-                _quantity_schema(quantities.DURATION_FORM, quantities.DURATION_S_MAX))
+                _quantity_schema(DURATION_FORM, DURATION_S_MAX))
 LIMIT = Leaf(f"seconds or a duration such as 10s, 5m or 1h30m, more than 0 and {_AT_MOST}, or {UNLIMITED}",
              _quantity(_limit),
-             _quantity_schema(rf"{UNLIMITED}|{quantities.DURATION_FORM}", quantities.DURATION_S_MAX,
+             _quantity_schema(rf"{UNLIMITED}|{DURATION_FORM}", DURATION_S_MAX,
                               {"exclusiveMinimum": 0}))
 
 

@@ -8,26 +8,19 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil
 
+from subak import quantities
 from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY
+from subak.quantities import DAY_S, HOUR_S, MINUTE_S, NUMBER, SECONDS_DIGITS
+from subak.quantities import KUBERNETES_BYTES as SUFFIXES
 
 CPU_UNITS = 1000  # of a core
 MEMORY_UNIT = 1 << 20  # bytes
-DURATION_S_MAX = 1_000_000_000
-SECONDS_DIGITS = 6  # after the point
-NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
 CPU_FORM = rf"{NUMBER}|[0-9]{{1,15}}m"
-SUFFIXES = {  # Kubernetes's, of bytes
-    "": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18,
-    "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60,
-}
 MEMORY_FORM = rf"({NUMBER})((?:[kMGTPE]|[KMGTPE]i)?)"
 COUNT_FORM = "[0-9]{1,10}"
-UNIT_SECONDS = {  # in the order of a duration
-    "d": Fraction(86_400), "h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000),
-}
-DURATION_FORM = rf"{NUMBER}|(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit})?" for unit in UNIT_SECONDS)
 
 often = lru_cache(1024)  # the same few amounts are asked for again and again
+parse_duration = often(quantities.parse_duration)
 
 
 @often
@@ -77,29 +70,12 @@ def print_amount(resource: str, amount: int) -> str | int:
     return {CPU: print_cpu, MEMORY: print_memory}.get(resource, int)(amount)
 
 
-@often
-def parse_duration(text: str) -> float:
-    """Return seconds, to the nearest millionth, for 90, 0.5, 10s, 5m or 1h30m.
-
-    The units are d, h, m, s and ms, each at most once and in this order.
-    """
-    found = _match(DURATION_FORM, text)
-    parts = zip(found.groups(), UNIT_SECONDS.values(), strict=True)
-    if any(found.groups()):
-        seconds = sum((Fraction(number) * unit for number, unit in parts if number), Fraction(0))
-    else:
-        seconds = Fraction(text)
-    if seconds > DURATION_S_MAX:
-        raise ValueError
-    return float(round(seconds, SECONDS_DIGITS))
-
-
 def print_duration(seconds: float) -> str:
     """Return a short text that `parse_duration` takes for these seconds, to the millionth."""
     if seconds and seconds == int(seconds):
-        for unit in ("d", "h", "m"):
-            if int(seconds) % UNIT_SECONDS[unit] == 0:
-                return f"{int(seconds) // int(UNIT_SECONDS[unit])}{unit}"
+        for unit, size in (("d", DAY_S), ("h", HOUR_S), ("m", MINUTE_S)):
+            if int(seconds) % size == 0:
+                return f"{int(seconds) // size}{unit}"
         return f"{int(seconds)}s"
     return f"{seconds:.{SECONDS_DIGITS}f}".rstrip("0").rstrip(".") + "s"
 

@@ -19,6 +19,7 @@ from subak.live.api.models import (
     Shortage,
 )
 from subak.live.config import FederationFile
+from subak.live.jobfile.quantities import print_amount
 from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.layout import serial_of_job
@@ -133,13 +134,12 @@ def _of_cluster(node: GlobalNode, name: str, shape: int, found: Found, cordoned:
         yield Shortage(test="constraint", cluster=name, machines=found.constraints, of=found.machines,
                        words=f"{found.constraints} of {found.machines} machines of {name} do not meet its constraints")
     for number, resource in enumerate(node.layout.resources):
-        asked = int(node.shapes.request[number, shape])
+        asked = f"{print_amount(resource, int(node.shapes.request[number, shape]))} {resource}"
         if found.too_small[number]:
             yield Shortage(test="resource", cluster=name, what=resource, machines=found.too_small[number],
                            of=found.machines, words=f"{found.too_small[number]} of {found.machines} machines of {name} "
-                           f"have less than {asked:,} {resource} even when they are empty")
+                           f"have less than {asked} even when they are empty")
         full = found.too_full[number]
         if full:
             yield Shortage(test="resource", cluster=name, what=resource, machines=full, of=found.machines,
-                           words=f"{full} of {found.machines} machines of {name} have less than {asked:,} {resource} "
-                                 "free now")
+                           words=f"{full} of {found.machines} machines of {name} have less than {asked} free now")

@@ -9,6 +9,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.measures.energy.settings import ANY, Energy, MachineKind
+from subak.quantities import amount_in
 
 
 class Curve(NamedTuple):
@@ -68,8 +69,9 @@ def _fits(kind: MachineKind, fleet: Fleet) -> np.ndarray:
                              f"{', '.join(sorted(known)) or 'none'}")
         fits &= _like(fleet.attribute(name), pattern, there=True)
     for name, amount in kind.capacity.items():
-        row = _resource(name, fleet, f"kind {kind.name!r}, capacity")
-        fits &= fleet.machines[name].to_numpy() == np.rint(amount / fleet.resources[row].unit)
+        resource = fleet.resources[_resource(name, fleet, where := f"kind {kind.name!r}, capacity")]
+        units = np.rint(amount_in(amount, resource.of, f"{where}, {name}") / resource.unit)
+        fits &= fleet.machines[name].to_numpy() == units
     return fits
 
 

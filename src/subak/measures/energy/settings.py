@@ -41,6 +41,7 @@ from pathlib import Path
 import msgspec
 
 from subak.errors import InputError
+from subak.quantities import Amount
 from subak.toml_files import read_toml
 
 ANY = "*"
@@ -60,7 +61,7 @@ class MachineKind(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit
     machine: str = ANY
     cluster: str = ANY
     attributes: dict[str, str] = {}
-    capacity: dict[str, float] = {}
+    capacity: dict[str, Amount] = {}
     resource: str = ""
     watts: list[float]
     shares: list[float] = []

@@ -8,9 +8,10 @@ from typing import Literal
 import polars as pl
 
 from subak.errors import InputError
+from subak.quantities import SECOND_UNITS
 
-DURATION_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
+DURATION_UNITS = {"ns": 1e-9, **SECOND_UNITS}
+DAY_S, HOUR_S, MINUTE_S = SECOND_UNITS["d"], SECOND_UNITS["h"], SECOND_UNITS["min"]
 CHANGE_MAX_S = 2 * HOUR_S  # no clocks change by more
 LINES_SAID = 5
 # What stands in a field of which nothing is known, in small letters: of Slurm, pandas, SQL, Python, spreadsheets

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from subak.errors import InputError
+from subak.quantities import KUBERNETES_BYTES, MILLI
 from subak.resources import AMOUNT_MAX, RESERVED_NAMES, Resource
 from subak.workload.readers.kubernetes.objects import Container, PodSpec, Quantity, Resources
 
@@ -15,8 +16,7 @@ Amounts = dict[str, float]  # by Kubernetes' name of a resource; cores, bytes, o
 PODS = "pods"  # a node has room for so many; every pod is one
 MIB = 2.0**20
 QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([A-Za-z]*))", re.ASCII)
-SUFFIXES = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-            **{f"{letter}i": 1024.0**power for power, letter in enumerate("KMGTPE", 1)}}
+SUFFIXES: dict[str, float] = {"n": 1e-9, "u": 1e-6, "m": MILLI, **KUBERNETES_BYTES}
 QUANTITY_TEXT_MAX = 40  # characters
 
 

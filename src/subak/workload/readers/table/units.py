@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from subak.quantities import CORES, MILLI, SHARES, SLURM_BYTES
 from subak.resources import Resource
 
 
@@ -18,18 +19,13 @@ class AmountUnit(NamedTuple):
 
 
 MIB = 2.0**20
-BINARY = {letter: 1024.0**power for power, letter in enumerate("KMGTP", 1)}
 # A letter alone is 1024-fold, as in Slurm; k, kB, MB ... are decimal
-BYTES = {"B": 1.0, **{f"{letter}{rest}": size for letter, size in BINARY.items() for rest in ("", "i", "iB")},
-         "k": 1e3, **{f"{letter}B": 1e3**power for power, letter in enumerate("kMGTP", 1)}, "KB": 1e3}
-SUFFIXES = {name: size / MIB for name, size in BYTES.items()}
-MILLI = 1e-3
-CORES = {"m": MILLI}
+SUFFIXES = {name: size / MIB for name, size in SLURM_BYTES.items()}
 AMOUNT_UNITS: dict[str, AmountUnit] = {
-    "units": AmountUnit(1.0, "units", MILLI), "%": AmountUnit(0.01, "units", MILLI, {"%": 0.01}),
+    "units": AmountUnit(1.0, "units", MILLI), "%": AmountUnit(0.01, "units", MILLI, SHARES),
     "cores": AmountUnit(1.0, "cores", MILLI, CORES), "millicores": AmountUnit(MILLI, "cores", MILLI, CORES),
     "GPUs": AmountUnit(1.0, "GPUs", MILLI),
-    **{name: AmountUnit(BYTES[name] / MIB, "MiB", 1.0, SUFFIXES)
+    **{name: AmountUnit(SLURM_BYTES[name] / MIB, "MiB", 1.0, SUFFIXES)
        for name in ("B", "KiB", "MiB", "GiB", "TiB", "kB", "MB", "GB", "TB")},
 }
 AMOUNT = r"^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z%]*)$"
