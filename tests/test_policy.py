@@ -93,7 +93,7 @@ def test_a_policy_may_refuse_everybody(tmp_path):
     ("10**9", "a machine that does not exist", "machine 1000000000 for task 0; machines are 0 to 2"),
     ("2**62", "a machine that does not exist", f"machine {2**62} for task 0"),
     ("3", "a machine that does not exist", "machine 3 for task 0; machines are 0 to 2"),
-    ("0", "a machine that cannot hold the task", "machine 0 for task 2; cpu asked 4, free 1, memory asked 4, free 1"),
+    ("0", "a machine that cannot hold the task", "machine 0 for task 2; cpu asked 4 cores, free 1, memory asked 4 GB, free 1"),
 ])
 def test_a_machine_that_cannot_be_is_refused(tmp_path, answer, rule, value):
     if answer == "0":  # holds task 0 only
@@ -111,7 +111,7 @@ def test_a_machine_that_left_is_refused(tmp_path):
     file = written(tmp_path, "from subak.policy import policy\n\n"
                    "@policy\ndef zero(fleet, tasks, task):\n    return 0\n")
     fleet = fleet_of((4,), (4,), changes=[(1, 0, False, 0)])
-    with pytest.raises(PolicyError, match="machine 0 for task 0; cpu asked 1, free 0"):
+    with pytest.raises(PolicyError, match="machine 0 for task 0; cpu asked 1 core, free 0"):
         simulate(plain((2, 1, 1)), fleet, find_scheduler(f"{file}:zero"))
 
 
@@ -119,7 +119,7 @@ def test_a_machine_that_does_not_meet_the_constraints_is_refused(tmp_path):
     file = written(tmp_path, "from subak.policy import policy\n\n"
                    "@policy\ndef zero(fleet, tasks, task):\n    return 0\n")
     workload = staged([{"request": (1,), "constraints": [("rack", "=", "a")]}], [(0, 0, 1)])
-    with pytest.raises(PolicyError, match=r"machine 0 for task 0 \(it has constraints\); cpu asked 1, free 4"):
+    with pytest.raises(PolicyError, match=r"machine 0 for task 0 \(it has constraints\); cpu asked 1 core, free 4"):
         simulate(workload, fleet_of((4,), (4,), attributes=[(1, "rack", "a")]), find_scheduler(f"{file}:zero"))
 
 
@@ -155,8 +155,13 @@ def test_a_task_that_cannot_be_started_is_refused(tmp_path, task, rule):
 
 @pytest.mark.parametrize(("text", "kind", "said"), [
     ("@policy\ndef mine(fleet, tasks, task):\n    return fleet.beauty\n", PolicyError,
-     r"policy mine does not compile: .*beauty"),
-    ("@policy\ndef mine(fleet, tasks):\n    return 0\n", PolicyError, "policy mine does not compile"),
+     r"policy mine does not compile: FleetState has no attribute 'beauty'; there are free, .*, machines \(line 4\)"),
+    ("@policy\ndef mine(fleet, tasks, task):\n    return tasks.requests[0, 0]\n", PolicyError,
+     r"Tasks has no attribute 'requests'; there are arrival, .*, constraint_set; did you mean 'request'\? \(line 4\)"),
+    ("@policy\ndef mine(fleet, tasks, task):\n    return polic(fleet)\n", PolicyError,
+     r"policy mine does not compile: name 'polic' is not defined; did you mean 'policy'\?"),
+    ("@policy\ndef mine(fleet, tasks):\n    return 0\n", PolicyError,
+     "policy mine does not compile: it takes fleet, tasks, and must take fleet, tasks, task"),
     ("@policy\ndef mine(fleet, tasks, task):\n    return 'zero'\n", PolicyError,
      "policy mine must return a whole number on every path, a machine's or -1 for none; it returns unicode_type"),
     ("@policy\ndef mine(fleet, tasks, task):\n    return 0.5\n", PolicyError, "whole number .* it returns float64"),

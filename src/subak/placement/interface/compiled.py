@@ -5,6 +5,7 @@ every policy. The built-in ones are cached on disk. A user's is compiled anew in
 and reached through a function that makes them of what the engine has (read_only.py).
 """
 import functools
+import inspect
 import operator
 import re
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from numba.extending import overload
 from subak.errors import PolicyError, first_line
 from subak.fleet.state import build_fleet_state
 from subak.kernels.kernel import SETTINGS, kernel_of
+from subak.nearest import did_you_mean
 from subak.placement.claims import build_claims
 from subak.placement.interface.hooks import build_memory
 from subak.placement.interface.read_only import as_told, read_only, read_only_type
@@ -37,6 +39,8 @@ CLAIMS = typeof(build_claims(1))
 
 SELECT_MACHINE = types.int64(FLEET, TASKS, types.int64)
 HOOK = types.void(FLEET, TASKS, LANES, MEMORY, types.int32[::1], CLAIMS)
+PLACEMENT_PARAMETERS = ("fleet", "tasks", "task")
+HOOK_PARAMETERS = ("fleet", "tasks", "lanes", "memory", "items", "claims")
 READS_ONLY = (FLEET, TASKS, CLAIMS, types.int32[::1])  # of what a policy is given; the rest is its own
 
 
@@ -94,11 +98,31 @@ def _users_hook(function: AnyFunction, checked: bool) -> AnyFunction:
 
 
 def _of_user(signature: Any, function: AnyFunction, checked: bool) -> Any:
+    _refuse_parameters(signature, function)
     arguments = tuple(read_only_type(kind) if kind in READS_ONLY else kind for kind in signature.args)
     try:
         return kernel_of(arguments, function, cache=False, checked=checked, by_python=False)
     except Exception as error:  # Numba's own, and what else it may stumble over
         raise PolicyError(f"policy {function.__name__} {_reason(error, function)}") from None
+
+
+def _no_attribute(name: str, kind: str) -> str:
+    """Say which attributes there are, of what a policy is given."""
+    parts = next((part.instance_class._fields for part in HOOK.args if getattr(part, "instance_class", None) is not None
+                  and part.instance_class.__name__ == kind), ())
+    there = f"; there are {', '.join(parts)}" if parts else ""
+    return f"{kind} has no attribute {name!r}{there}{did_you_mean(name, parts)}"
+
+
+def _refuse_parameters(signature: Any, function: AnyFunction) -> None:
+    """Raise PolicyError for a function that cannot be called with what a policy is given."""
+    given = PLACEMENT_PARAMETERS if signature is SELECT_MACHINE else HOOK_PARAMETERS
+    try:
+        inspect.signature(function).bind(*given)
+    except TypeError:
+        has = ", ".join(inspect.signature(function).parameters) or "nothing"
+        raise PolicyError(f"policy {function.__name__} does not compile: it takes {has}, and must take "
+                          f"{', '.join(given)}") from None
 
 
 def whole(answer: int) -> int:
@@ -121,5 +145,9 @@ def _reason(error: Exception, function: AnyFunction) -> str:
     where = f" (line {place[1]})" if place else ""
     if "Cannot modify readonly array" in text:
         return f"writes to what it may only read; only lanes and memory are its own, and claim() starts tasks{where}"
+    if unknown := re.search(r"Unknown attribute '(\w+)' of type (\w+)", text):
+        return f"does not compile: {_no_attribute(*unknown.groups())}{where}"
+    if unnamed := re.search(r"name '(\w+)' is not defined", text):
+        return f"does not compile: {unnamed[0]}{did_you_mean(unnamed[1], function.__globals__)}{where}"
     useful = [line for line in lines if not line.startswith(("Failed in", "During", "[", "- Resolution", "There are"))]
     return f"does not compile: {useful[0] if useful else first_line(error)}{where}"
