@@ -34,7 +34,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 }
 INTEGERS = ("x", "1.5", "", "1e3", "nan", "inf", "0x10", "99999999999999999999999", "-99999999999999999999999", "1 2",
             "None", "-")
-FLOATS = ("x", "", "nan", "-nan", "1,5", "1e", "0x10", "1.5s", "None", "-")
+FLOATS = ("x", "", "nan", "-nan", "1,5", "1e", "0x10", "1.5q", "None", "-")
 CHOICES = ("x", "", "TASK", "KEEP", "1")
 PATHS = ("absent.toml", "absent/absent.toml", "n" * 300 + ".toml", "W/jobs.parquet", "/dev/null/x.toml")
 NAMES = ("x", "", ",", "../x", "first_fit", "FIRST-FIT", "first-fit+", "+", "+mch", "first-fit+no-such", "no-such+mch",

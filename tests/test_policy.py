@@ -93,7 +93,8 @@ def test_a_policy_may_refuse_everybody(tmp_path):
     ("10**9", "a machine that does not exist", "machine 1000000000 for task 0; machines are 0 to 2"),
     ("2**62", "a machine that does not exist", f"machine {2**62} for task 0"),
     ("3", "a machine that does not exist", "machine 3 for task 0; machines are 0 to 2"),
-    ("0", "a machine that cannot hold the task", "machine 0 for task 2; cpu asked 4 cores, free 1, memory asked 4 GB, free 1"),
+    ("0", "a machine that cannot hold the task",
+     "machine 0 for task 2; cpu asked 4 cores, free 1, memory asked 4 GB, free 1"),
 ])
 def test_a_machine_that_cannot_be_is_refused(tmp_path, answer, rule, value):
     if answer == "0":  # holds task 0 only

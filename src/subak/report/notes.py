@@ -21,6 +21,8 @@ LITTLE_APART = 0.1  # of the queue, or of one task
 SPREAD_APART = 1.3  # of whole days over users' days: with more, days differ for everybody alike
 MIDDLE_APART = 0.25  # of draws' median from the trace's own value
 
+UNPLACEABLE = "UNPLACEABLE"  # the status of tasks that no machine could ever hold
+HOPELESS_REASONS_MAX = 3  # that are said before the results
 MEASURES_NAMED_MAX = 4  # measures that a note names
 SEEDS_OF_TRACE = 2 * PAIRS_MIN + 1  # the trace, and three draws of each kind
 ONE_WORKLOAD = "one workload, decisions drawn anew: they say nothing of other workloads"
@@ -37,6 +39,31 @@ def notes(runs: list[Run], marks: bool = True) -> list[str]:
     return [*_settings(runs), *window_notes(on_trace(runs)), *_waited(runs), *_sketched(runs), *_gangs(runs),
             *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs),
             *([_mark(runs)] if several and marks else [])]
+
+
+def hopeless_notes(runs: list[Run]) -> list[str]:
+    """Say how many tasks can never run, what they ask for, and what the largest machine has; stands before all else."""
+    said: dict[str, list[str]] = {}
+    for name, group in groups(runs).items():
+        worst = max((run.summary for run in group), key=lambda facts: facts.status.get(UNPLACEABLE, 0))
+        if worst.status.get(UNPLACEABLE, 0):
+            said.setdefault(_hopeless(worst), []).append(name)
+    everyone = len(groups(runs))
+    return [("" if len(names) == everyone else f"{', '.join(names)}: ") + words for words, names in said.items()]
+
+
+def _hopeless(facts: Summary) -> str:
+    """Return how many tasks of a run can never run, and the commonest reasons."""
+    tasks, every = facts.status[UNPLACEABLE], sum(facts.status.values())
+    reasons = sorted((each for each in facts.reasons if each.status == UNPLACEABLE and each.reason),
+                     key=lambda reason: -reason.tasks)
+    shown = [f"{each.reason}" + (f" ({count_text(each.tasks)} tasks)" if len(reasons) > 1 else "")
+             for each in reasons[:HOPELESS_REASONS_MAX]]
+    rest = reasons[HOPELESS_REASONS_MAX:]
+    if rest:
+        shown.append(f"{count_text(sum(each.tasks for each in rest))} more for {len(rest)} other reasons")
+    which = f"{count_text(tasks)} of {count_text(every)} task{'s' if every > 1 else ''} can never run"
+    return f"{which}: {'; '.join(shown)}." if shown else f"{which}."
 
 
 def _settings(runs: list[Run]) -> list[str]:

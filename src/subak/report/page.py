@@ -20,7 +20,7 @@ from subak.report.charts.runs import chart_makers
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import IMAGE_FORMATS, PICTURE_FORMATS, document, figure, filled, heading
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table, worst_table
-from subak.report.notes import difference_notes, notes, values_of
+from subak.report.notes import difference_notes, hopeless_notes, notes, values_of
 from subak.report.number_text import count_text
 from subak.report.pictures import IMAGE_WIDTH, Notify, picture_paths, spec_of, write_images
 from subak.report.tables.differences import Compared, baseline_of, compared
@@ -126,7 +126,8 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
     for name, chart in charts.items():
         drawn.setdefault(_group_of(name), []).append(_figure(name, chart))
     content = {
-        "overview": [card(judged(runs, rows, baseline)),
+        "overview": [*(tags.tag("p", note, class_="warning", role="alert") for note in hopeless_notes(runs)),
+                     card(judged(runs, rows, baseline)),
                      _measures("Schedulers compared" if len(names) > 1 else "In numbers", key_measures(rows), runs,
                                baseline, grouped=False),
                      *(tags.tag("p", note, class_="note") for note in

@@ -12,7 +12,7 @@ from subak.measures.runs import PlanFacts, Reason, Run, groups, trace_days
 from subak.report.comparison import Row, compare, recorded_note
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
-from subak.report.notes import difference_notes, notes, seeds_of
+from subak.report.notes import difference_notes, hopeless_notes, notes, seeds_of
 from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
 from subak.report.side_by_side import Line, SideBySide
 from subak.report.tables.differences import STAR
@@ -34,6 +34,8 @@ def comparison_table(runs: list[Run]) -> Table:
     """Return the comparison: measures as rows, schedulers as columns, the best value of a row starred and green."""
     names, rows = list(groups(runs)), [row for row in compare(runs) if any(value is not None for value in row.values)]
     table = Table.grid(padding=(1, 0, 0, 0))
+    for note in hopeless_notes(runs):
+        table.add_row(_prose(note, "bold yellow"))
     table.add_row(SideBySide(names, list(_values(rows))))
     if len(names) > 1 and seeds_of(runs) > 1:
         table.add_row(SideBySide(names[1:], _differences(rows), f"Against {names[0]}"))
