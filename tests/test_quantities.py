@@ -100,3 +100,8 @@ def test_mistakes_are_one_line(trace, options, words):
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_workload_is_named_as_its_folder_is(trace):
+    assert 'name = "W"' in (trace / "workload.toml").read_text()
+    assert "Provenance of W" in subak("inspect", trace).stdout

@@ -1,4 +1,5 @@
 """`subak convert`: from a published trace to a workload folder."""
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -35,12 +36,19 @@ def convert(trace_format: str, source: Path, out: Path, options: Options, overwr
     _refuse_unknown(trace_format, reader, options)
     inputs = [source, Path(options.topology)] if options.topology else [source]
     with new_folder(out, "workload.toml", overwrite, inputs) as folder:
-        conversion = _read(reader, source, options)
+        conversion = _named(_read(reader, source, options), out)
         with waiting(f"Writing {out}"):
             conversion.write(folder)
     _show(conversion, Console())
     _say_load(conversion)
     echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
+
+
+def _named(conversion: Conversion, out: Path) -> Conversion:
+    """Name the workload as its folder is: that is how its user knows it in titles, not by the format's files."""
+    workload = conversion.workload
+    provenance = msgspec.structs.replace(workload.provenance, name=out.absolute().name or workload.provenance.name)
+    return replace(conversion, workload=replace(workload, provenance=provenance))
 
 
 def _refuse_unknown(name: str, reader: Reader, options: Options) -> None:
