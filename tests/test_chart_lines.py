@@ -1,9 +1,12 @@
 """Lines on common places, and the window that charts over time show."""
+import re
 from itertools import pairwise
 
+import altair as alt
 import numpy as np
 import polars as pl
 import pytest
+import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +15,7 @@ from fake_runs import write_run
 from subak.measures import series
 from subak.measures.runs import load_runs
 from subak.report.charts.lines import GRID_MAX, Line, exceedances, over_time, rounded, stacked
+from subak.report.charts.parts import tick_step, time_axis
 from subak.report.charts.runs import queue_length, wait_distribution, wait_over_time
 from subak.report.charts.some_queues import of_queues
 from subak.report.verdict.placed import placed
@@ -120,3 +124,24 @@ def test_what_a_chart_of_lines_says_of_itself(tmp_path):
         assert spec["usermeta"]["legend"] == ["first-fit", "tetris"]
         assert all({"x", "l0", "l1"} >= set(row) for row in rows)
         assert [row["x"] for row in rows] == sorted(row["x"] for row in rows)
+
+
+@pytest.mark.parametrize(("length", "word", "step"), [
+    (48.0, "hours", 6), (20.0, "hours", 2), (95.0, "hours", 12), (4.0, "hours", 1), (180.0, "minutes", 30),
+    (100.0, "minutes", 10), (29.0, "days", 5), (70.0, "days", 7), (240.0, "seconds", 30), (0.4, "seconds", None),
+    (5_000.0, "days", None),
+])
+def test_ticks_of_time_are_whole_hours_and_minutes(length, word, step):
+    assert tick_step(length, word) == step
+
+
+@pytest.mark.parametrize(("span", "labels"), [
+    (48 * 3600.0, ["0", "6", "12", "18", "24", "30", "36", "42", "48"]),
+    (100 * 60.0, ["0", "10", "20", "30", "40", "50", "60", "70", "80", "90", "100"]),
+    (0.5, ["0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4", "0.45", "0.5"]),
+])
+def test_an_axis_of_time_as_it_is_drawn(span, labels):
+    rows = [{"x": 0, "y": 0}]
+    chart = alt.Chart(alt.InlineData(values=rows)).mark_point().encode(x=time_axis(span), y=alt.Y("y:Q", axis=None))
+    drawn = re.findall(r">([\d.]+)</text>", vl_convert.vegalite_to_svg(chart.properties(width=700).to_dict()))
+    assert drawn == labels

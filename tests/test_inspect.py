@@ -143,7 +143,7 @@ def test_convert_then_inspect(run, tmp_path):
     assert len(read_fleet(tmp_path / "W" / "fleet").machines) == 8
     code, out, _ = run("inspect", tmp_path / "W")
     assert code == 0
-    for words in ("Workload small", "Distributions", "present capacity", "Largest jobs", "Provenance", "Fleet small"):
+    for words in ("Workload W", "Distributions", "present capacity", "Largest jobs", "Provenance", "Fleet small"):
         assert words in out
     code, out, _ = run("inspect", tmp_path / "W" / "fleet")
     assert code == 0

@@ -1,6 +1,8 @@
 """The chart of `subak inspect`: demand against capacity, arrivals and run times, or a fleet's configurations."""
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -8,14 +10,22 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import Fleet
+from subak.measures.series import time_unit
 from subak.output.places import refuse_file
 from subak.output.writing import write_file
+from subak.report.number_text import seconds_text
+from subak.tables import Provenance
 from subak.workload.demand import Demand
 from subak.workload.table import Workload
 
 SUFFIXES = (".html", ".svg", ".png")
 INSPECT_WIDTH, INSPECT_HEIGHT = 640, 200
 BIN_COUNT = 120
+TICKS = 8
+CALENDAR_LABEL = ("utchours(datum.value) == 0 && utcminutes(datum.value) == 0 ? "
+                  "utcFormat(datum.value, '%d %b') : utcFormat(datum.value, '%H:%M')")
+TIME_0 = "time 0 is"  # the remark of readers whose traces have a calendar
+STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ?(.*)")
 
 
 def check_chart_path(path: Path | None) -> None:
@@ -33,8 +43,10 @@ def workload_chart(workload: Workload, demand: Demand) -> Any:
     """Return an Altair chart of a workload: a panel a resource, arrivals over time, distribution of run times."""
     import altair as alt  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
-    panels = [_demand_panel(alt, demand, resource.name, resource.of) for resource in workload.resources]
-    panels += [_arrival_panel(alt, workload), _run_time_panel(alt, workload)]
+    last = max([*demand.times, float(workload.tasks["arrival"].max() or 0.0)])  # type: ignore[arg-type]
+    clock = _clock(workload.provenance, last)
+    panels = [_demand_panel(alt, demand, resource.name, resource.of, clock) for resource in workload.resources]
+    panels += [_arrival_panel(alt, workload, clock), _run_time_panel(alt, workload)]
     return alt.vconcat(*panels, title=f"Workload {workload.provenance.name}").resolve_scale(color="independent")
 
 
@@ -52,45 +64,92 @@ def fleet_chart(fleet: Fleet) -> Any:
     )
 
 
-def _demand_panel(alt: Any, demand: Demand, name: str, of: str) -> Any:
+class _Clock(NamedTuple):
+    """How instants are drawn: those of a calendar from *origin* on, or numbers in a unit since time 0."""
+
+    origin: datetime | None
+    size: float  # seconds of the unit
+    title: str
+    axis: dict[str, Any]
+
+    def shown(self, seconds: float) -> float:
+        """Return an instant as the chart has it: milliseconds since 1970, or in the unit."""
+        return seconds / self.size if self.origin is None else 1000 * (self.origin.timestamp() + seconds)
+
+    def text(self, seconds: float) -> str:
+        """Return an instant in words."""
+        if self.origin is None:
+            return seconds_text(seconds)
+        return f"{self.origin + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"
+
+    def x(self, alt: Any, field: str, **options: Any) -> Any:
+        """Return the axis, of a column of what `shown` returned."""
+        if self.origin is None:
+            return alt.X(f"{field}:Q", title=self.title, axis=alt.Axis(**self.axis), **options)
+        return alt.X(f"{field}:T", title=self.title, scale=alt.Scale(type="utc"),
+                         axis=alt.Axis(**self.axis), **options)
+
+
+def _clock(provenance: Provenance, last: float) -> _Clock:
+    """Return the calendar of a trace that says what time 0 is, else a count of what suits *last* seconds."""
+    from subak.report.charts.parts import tick_step  # noqa: PLC0415  (as above)
+
+    said = STAMP.match(str(provenance.notes.get("remarks", {}).get(TIME_0, "")))
+    try:
+        origin = datetime.fromisoformat(said[1] if said else "").replace(tzinfo=UTC)
+        zone = "UTC, " if said and said[2] == "+00:00" else f"{said[2]}, " if said and said[2] else ""
+        title = f"time ({zone}from {origin:%Y-%m-%d} to {origin + timedelta(seconds=last):%Y-%m-%d})"
+        return _Clock(origin, 1.0, title, {"labelExpr": CALENDAR_LABEL, "tickCount": TICKS})
+    except (ValueError, OverflowError):  # no such remark, or beyond the year 9999
+        size, word = time_unit(last)
+        step = tick_step(last / size, word)
+        ticks = {"tickCount": TICKS} if step is None else {"values": np.arange(0, last / size + step, step).tolist()}
+        return _Clock(None, size, f"time ({word})", ticks)
+
+
+def _demand_panel(alt: Any, demand: Demand, name: str, of: str, clock: _Clock) -> Any:
     lines = {"requested": demand.requested[name], **({"capacity": demand.capacity[name]} if demand.capacity else {})}
-    rows = [{"time": time, "amount": amount, "what": what}
+    rows = [{"at": clock.shown(time), "time": clock.text(time), "amount": amount, "what": what}
             for what, amounts in lines.items() for time, amount in zip(demand.times, amounts, strict=True)]
     title = f"{name}: requested if every task started on arrival"
     base = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT, title=title)
     return base.mark_line(interpolate="step-after").encode(
-        x=alt.X("time:Q", title="time (s)"),
+        x=clock.x(alt, "at"),
         y=alt.Y("amount:Q", title=f"{name} ({of})"),
         color=alt.Color("what:N", title=None, scale=alt.Scale(domain=list(lines), range=["#d1495b", "#30638e"])),
-        tooltip=["what:N", alt.Tooltip("time:Q", format=",.0f"), alt.Tooltip("amount:Q", format=",.4~f")],
+        tooltip=["what:N", "time:N", alt.Tooltip("amount:Q", format=",.4~f")],
     )
 
 
-def _arrival_panel(alt: Any, workload: Workload) -> Any:
+def _arrival_panel(alt: Any, workload: Workload, clock: _Clock) -> Any:
     counts, edges = np.histogram(workload.tasks["arrival"].to_numpy(), bins=BIN_COUNT)
-    rows = [{"start": low, "end": high, "tasks": count}
+    rows = [{"start": clock.shown(low), "end": clock.shown(high), "from": clock.text(low), "tasks": count}
             for count, low, high in zip(counts.tolist(), edges.tolist(), edges[1:].tolist(), strict=False)]
     chart = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT // 2, title="Arrivals")
     return chart.mark_bar().encode(
-        x=alt.X("start:Q", title="time (s)", bin="binned"),
-        x2="end:Q",
+        x=clock.x(alt, "start", bin="binned"),
+        x2="end",
         y=alt.Y("tasks:Q", title="tasks", scale=alt.Scale(type="symlog")),
-        tooltip=[alt.Tooltip("start:Q", format=",.0f"), "tasks:Q"],
+        tooltip=["from:N", "tasks:Q"],
     )
 
 
 def _run_time_panel(alt: Any, workload: Workload) -> Any:
+    from subak.report.charts.parts import SECOND_LABEL, SECOND_LADDER  # noqa: PLC0415  (as above)
+
     run_times = workload.tasks.filter(pl.col("run_time").is_finite())["run_time"].to_numpy()
     levels = np.linspace(0, 1, 201)
     values = np.quantile(run_times, levels) if len(run_times) else levels
-    rows = [{"run_time": value, "share": level} for value, level in zip(values.tolist(), levels.tolist(), strict=True)
+    rows = [{"seconds": value, "share": level, "run time": seconds_text(value)}
+            for value, level in zip(values.tolist(), levels.tolist(), strict=True)
             if value > 0]
     title = "Share of the tasks that run at most so long"
     base = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT // 2, title=title)
     return base.mark_line(interpolate="step-after").encode(
-        x=alt.X("run_time:Q", title="run time (s)", scale=alt.Scale(type="log")),
+        x=alt.X("seconds:Q", title="run time", scale=alt.Scale(type="log"),
+                axis=alt.Axis(values=list(SECOND_LADDER), labelExpr=SECOND_LABEL)),
         y=alt.Y("share:Q", title="share of tasks", axis=alt.Axis(format="%")),
-        tooltip=[alt.Tooltip("run_time:Q", format=",.4~f"), alt.Tooltip("share:Q", format=".1%")],
+        tooltip=["run time:N", alt.Tooltip("share:Q", format=".1%")],
     )
 
 
