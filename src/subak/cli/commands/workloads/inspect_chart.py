@@ -21,7 +21,7 @@ from subak.workload.table import Workload
 SUFFIXES = (".html", ".svg", ".png")
 INSPECT_WIDTH, INSPECT_HEIGHT = 640, 200
 BIN_COUNT = 120
-TICKS = 8
+TICKS_WANTED = 8
 CALENDAR_LABEL = ("utchours(datum.value) == 0 && utcminutes(datum.value) == 0 ? "
                   "utcFormat(datum.value, '%d %b') : utcFormat(datum.value, '%H:%M')")
 TIME_0 = "time 0 is"  # the remark of readers whose traces have a calendar
@@ -99,11 +99,11 @@ def _clock(provenance: Provenance, last: float) -> _Clock:
         origin = datetime.fromisoformat(said[1] if said else "").replace(tzinfo=UTC)
         zone = "UTC, " if said and said[2] == "+00:00" else f"{said[2]}, " if said and said[2] else ""
         title = f"time ({zone}from {origin:%Y-%m-%d} to {origin + timedelta(seconds=last):%Y-%m-%d})"
-        return _Clock(origin, 1.0, title, {"labelExpr": CALENDAR_LABEL, "tickCount": TICKS})
+        return _Clock(origin, 1.0, title, {"labelExpr": CALENDAR_LABEL, "tickCount": TICKS_WANTED})
     except (ValueError, OverflowError):  # no such remark, or beyond the year 9999
         size, word = time_unit(last)
         step = tick_step(last / size, word)
-        ticks = {"tickCount": TICKS} if step is None else {"values": np.arange(0, last / size + step, step).tolist()}
+        ticks = {"tickCount": TICKS_WANTED} if step is None else {"values": np.arange(0, last / size + step, step).tolist()}
         return _Clock(None, size, f"time ({word})", ticks)
 
 
