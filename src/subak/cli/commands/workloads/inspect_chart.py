@@ -103,7 +103,8 @@ def _clock(provenance: Provenance, last: float) -> _Clock:
     except (ValueError, OverflowError):  # no such remark, or beyond the year 9999
         size, word = time_unit(last)
         step = tick_step(last / size, word)
-        ticks = {"tickCount": TICKS_WANTED} if step is None else {"values": np.arange(0, last / size + step, step).tolist()}
+        values = [] if step is None else np.arange(0, last / size + step, step).tolist()
+        ticks = {"values": values} if values else {"tickCount": TICKS_WANTED}
         return _Clock(None, size, f"time ({word})", ticks)
 
 
