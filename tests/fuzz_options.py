@@ -155,7 +155,9 @@ SPECIAL["logs"]["tail"] = ("-1", "9223372036854775808")
 SPECIAL["run"] = {
     "command": ("", "\x00"), "queue": ("", "/", "a//b", "n" * 2000), "name": ("", " ", "n" * 300), "priority": ("2147483648",),
     "resources": ("cpu", "=1", "cpu=x", "memory=4gigs", "cpu=-1", "gpu=0.5", ""), "env": ("A", "=1", ""),
-    "workdir": ("", "here", "n" * 5000), "time_limit": ("", "soon", "-1s", "0", "1y")}
+    "workdir": ("", "here", "n" * 5000), "time_limit": ("", "soon", "-1s", "0", "1y"),
+    "array": ("1-3", "x", "0-", "0-9999999999", ""), "cpu": ("x", "-1", ""), "memory": ("4gigs", "-1", ""), "gpus": ("x", "-1", "0.5")}
+SPECIAL["submit"] |= {name: values for name, values in SPECIAL["run"].items() if name != "command"}
 SPECIAL["explain"]["output"] = SPECIAL["queues"]["output"] = _OUTPUTS
 SPECIAL["size"] |= {name: (*values, *SPECIAL["size"].get(name, ())) for name, values in SPECIAL["simulate"].items() if name != "seed"}
 SPECIAL["size"] |= {name: SPECIAL["compare"][name] for name in ("seeds", "processes")}
