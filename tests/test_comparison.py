@@ -20,7 +20,7 @@ from subak.measures.runs import (
     Summary,
     Waiting,
 )
-from subak.placement.schedulers import foreknown
+from subak.placement.schedulers import UNKNOWN, foreknown
 from subak.report.comparison import _met, _objective, compare, messages_a_task, refused_share, verdict
 from subak.report.notes import notes
 from subak.report.number_text import NOTHING
@@ -71,7 +71,7 @@ def test_the_better_run_is_marked_in_every_row_that_judges():
             assert row.values == [None, None]
             continue
         assert None not in row.values, row.measure.title
-        judged = row.measure.title not in NO_JUDGEMENT and row.measure.family != "Stranded"
+        judged = row.measure.title not in NO_JUDGEMENT and row.measure.family != "Fragmented"
         assert row.best == (frozenset({1}) if judged else frozenset()), (row.measure.family, row.measure.title)
 
 
@@ -145,7 +145,8 @@ def test_the_verdict_is_among_those_that_know_the_same():
     assert "Knowing run times: Tasks waited 1 s on average" in text
     alone = verdict([run("blind", 9, "nothing"), run("lucky", 8, "nothing")])
     assert alone.startswith("lucky has the lowest mean wait time")
-    assert "Told in advance: told knows run times." in notes([run("blind", 9, "nothing"), run("told", 1, "run times")])
+    said = notes([run("blind", 9, "nothing"), run("told", 1, "run times"), run("recorded", 5, UNKNOWN)])
+    assert "Known before the tasks run, by these schedulers only: told (run times)." in said
 
 
 def test_what_users_estimate_is_no_knowledge_of_the_future():

@@ -56,7 +56,7 @@ def known_of(node, job):
 
 @pytest.mark.parametrize(("words", "why", "by"), [
     ("drain", "preempted because its machine is drained", ("an operator", "its machine is drained")),
-    ("preempt", "preempted by an operator", ("an operator", "that was asked for")),
+    ("preempt", "preempted by an operator", ("an operator", "on request")),
 ])
 def test_who_takes_a_machine_away_is_told_apart(words, why, by):
     world, node, job = running_task()

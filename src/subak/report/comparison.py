@@ -149,7 +149,7 @@ def measures(resources: list[str], levels: int = 0, currencies: int = 1) -> list
           for name in resources),
         *(Measure("Idle while tasks wait", name, partial(_share, "idle_while_waiting", name), share_text, operator.lt)
           for name in resources),
-        *(Measure("Stranded", name, partial(_share, "stranded", name), share_text)  # little may be a blocked queue
+        *(Measure("Fragmented", name, partial(_share, "stranded", name), share_text)  # little may be a blocked queue
           for name in resources),
         *(each for measure in OF_MACHINES
           for each in _machine_measures(measure, measure != "cost" or currencies <= 1)),

@@ -8,7 +8,7 @@ from subak.measures.intervals import BY_COUNT, BY_DIFFERENCE, BY_OFFSET, LEVEL, 
 from subak.measures.plans import missed_words
 from subak.measures.runs import Run, Summary, groups, on_trace, trace_days
 from subak.measures.side_by_side import differences, of_one_fleet
-from subak.placement.schedulers import NOTHING
+from subak.placement.schedulers import NOTHING, UNKNOWN
 from subak.report.number_text import count_text, difference_text, seconds_text
 from subak.workload.days import DAY_S, ITSELF, SESSIONS_FEW, USERS_DAYS, WHOLE_DAYS, drawn_by
 from subak.workload.redraws import MODEL
@@ -213,9 +213,10 @@ def _gangs(runs: list[Run]) -> list[str]:
 
 
 def _knowledge(runs: list[Run]) -> list[str]:
-    """Say who knows run times in advance, which the others have to do without."""
-    known = [f"{name} knows {knows_of(group)}" for name, group in groups(runs).items() if knows_of(group) != NOTHING]
-    return [f"Told in advance: {'; '.join(known)}."] if known else []
+    """Say who knows run times before the tasks run, which the others have to do without."""
+    known = [f"{name} ({knows_of(group)})" for name, group in groups(runs).items()
+             if knows_of(group) not in (NOTHING, UNKNOWN)]
+    return [f"Known before the tasks run, by these schedulers only: {', '.join(known)}."] if known else []
 
 
 def _energy(runs: list[Run]) -> list[str]:

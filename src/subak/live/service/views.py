@@ -224,7 +224,7 @@ def task_view(known: Known, index: int, machines: Mapping[int, str]) -> TaskView
         started=float(row["started"]) if has_begun else None, ended=float(row["ended"]) if is_over else None)
 
 
-BY_OPERATOR = {REASONS[DRAINED]: "its machine is drained", REASONS[PREEMPTED_BY_OPERATOR]: "that was asked for"}
+BY_OPERATOR = {REASONS[DRAINED]: "its machine is drained", REASONS[PREEMPTED_BY_OPERATOR]: "on request"}
 PREEMPTIONS = (REASONS[PREEMPTED], *BY_OPERATOR)
 
 
@@ -233,7 +233,7 @@ def preempted_by(happened: Happening, queues: QueuesFact) -> tuple[str, str]:
     if happened.why in BY_OPERATOR:
         return "an operator", BY_OPERATOR[happened.why]
     if happened.heir == NOBODY:
-        return "an operator, or a queue that has given up since", "that was asked for"
+        return "a queue that no longer waits", "it was below its share"
     return queues.queues[happened.heir].path or "a queue that was removed", "that queue was below its share"
 
 

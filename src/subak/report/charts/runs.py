@@ -128,7 +128,7 @@ def queue_length(runs: list[Run]) -> Chart:
 def utilisation(runs: list[Run], resource: str) -> Chart:
     """Draw the used share of one resource over time, and dashed what is free yet too scattered to be used."""
     _, span = series.clock(runs)
-    table = series.used_over_time(runs, resource).unpivot(
+    table = series.used_over_time(runs, resource).rename({"stranded": "fragmented"}).unpivot(
         index=["run", "scheduler", "time"], variable_name="what", value_name="share").drop_nulls("share")
     reading = Reading(*_time_reading(span), resource, "share")
     drawn = over_time(timed(table, span), "time", "share")
@@ -137,7 +137,7 @@ def utilisation(runs: list[Run], resource: str) -> Chart:
         y=alt.Y("y:Q", title=f"share of {resource}", axis=alt.Axis(format="~%", tickCount=5),
                 scale=alt.Scale(domain=[0, max(1.0, *table["share"].to_list(), 0.0)])))
     return finished(chart, runs, f"Utilisation of {resource}",
-                    "Share of the capacity; stranded is free, but too scattered for the smallest waiting task"
+                    "Share of the capacity; fragmented is free, but too scattered for the smallest waiting task"
                     "", legend_names=_whats(drawn))
 
 

@@ -32,7 +32,7 @@ DEFINITIONS: dict[tuple[str, str], str] = {
                       "last on a machine that holds it (node-local), on another one of such a machine's rack "
                       "(rack-local), or anywhere else (off-rack).",
     ("Utilisation", ""): "Share of the machines' capacity that tasks held, the mean over the window.",
-    ("Stranded", ""): "Share of the capacity that was free while tasks waited, but on machines where the smallest "
+    ("Fragmented", ""): "Share of the capacity that was free while tasks waited, but on machines where the smallest "
                       "waiting task did not fit; the mean over time. A scheduler that lets its queue be blocked can "
                       "have little of it.",
     ("Energy", ""): "What the machines drew in the window, each by the share in use of its resource and its kind's "

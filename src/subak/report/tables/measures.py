@@ -20,7 +20,7 @@ KEY_MEASURES = (("Objectives", ANY), ("Wait time", "mean"), ("Wait time", "99 %"
                 ("Energy", "total"), ("Cost", "total"), ("Carbon", "total"),
                 ("Tasks", "waiting at the end"), ("Federation", "messages a task"), ("Makespan", ""))
 # Families by the group of the page that shows them; others are under waiting.
-GROUPS = {"Utilisation": "machines", "Stranded": "machines", "Idle while tasks wait": "machines",
+GROUPS = {"Utilisation": "machines", "Fragmented": "machines", "Idle while tasks wait": "machines",
           "Energy": "machines", "Cost": "machines", "Carbon": "machines", "Makespan": "machines",
           "Locality": "machines",
           "Fairness": "fairness",

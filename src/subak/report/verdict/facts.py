@@ -16,7 +16,7 @@ from subak.report.verdict.placed import classes, long_limit, placed, worse_queue
 COSTS_MAX = 3  # measures that are said to be worse, one a family
 COST_LEAST = 0.01  # relative difference that is worth a word
 # Families that are nobody's loss: they say how a scheduler works, or say the wait again.
-NO_COST = ("Simulation", "Federation", "Its parts, mean", "Allocation time", "Stranded")
+NO_COST = ("Simulation", "Federation", "Its parts, mean", "Allocation time", "Fragmented")
 
 
 class Verdict(NamedTuple):
