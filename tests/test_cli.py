@@ -130,6 +130,21 @@ def test_version_and_help(run):
     assert all(command in run("--help").out for command in COMMANDS)
 
 
+@pytest.mark.parametrize(("command", "common", "rare"), [
+    ("compare", "--schedulers", "--heartbeat"), ("simulate", "--machines", "--interference"),
+    ("convert", "--map", "--resubmissions")])
+def test_help_shows_what_most_people_need_and_help_all_the_rest(run, command, common, rare):
+    short, whole = run(command, "--help"), run(command, "--help-all")
+    assert short.code == whole.code == 0
+    assert common in short.out
+    assert common in whole.out
+    assert rare in whole.out
+    assert rare not in short.out
+    assert f"more options: subak {command} --help-all" in " ".join(short.out.split())
+    assert "more options" not in whole.out
+    assert len(short.out.splitlines()) < 0.7 * len(whole.out.splitlines())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_an_example(run, command):
     result = run(command, "--help")

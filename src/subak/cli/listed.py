@@ -31,10 +31,53 @@ class Listed(NamedTuple):
             found = pkgutil.resolve_name(self.where)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(**LOOK)
-            found.command(self.name, context_settings=self.settings)(function)
+            found.command(self.name, cls=Command, context_settings=self.settings)(function)
         command: Any = typer.main.get_command(found)
         command.name, command.rich_help_panel = self.name, self.panel
         return command
+
+
+HELP_ALL = "--help-all"
+RARE_PANELS = frozenset({"A federation", "Fairness"})
+RARE = frozenset({
+    # of simulations
+    "lotes", "request_error", "usage_swing", "interference", "check_policy", "parameter", "slow_start", "locality_wait",
+    "search_seconds", "search_moves", "interval", "measure_from", "measure_until", "energy", "checkpoint", "resume",
+    # of convert, each for one or two formats
+    "resubmissions", "censored", "model", "shuffle", "slots", "computer", "batch", "unfinished", "topology",
+    "map_slots", "reduce_slots", "rack_local", "off_rack"})
+
+
+class Command(TyperCommand):
+    """A command whose --help shows what most people need, and --help-all the rest."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return what is left of the arguments; of --help-all show the whole help, and end."""
+        rare = [each for each in self.params if _is_rare(each)]
+        if rare and HELP_ALL in args and not ctx.resilient_parsing:
+            ctx.meta[HELP_ALL] = True
+            typer.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; of rare options only how many there are, unless all are asked for."""
+        rare: list[Any] = [] if ctx.meta.get(HELP_ALL) else [each for each in self.params if _is_rare(each)]
+        for each in rare:
+            each.hidden = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for each in rare:
+                each.hidden = False
+        if rare:
+            typer.echo(f" {len(rare)} more options: {ctx.command_path} {HELP_ALL}\n")
+
+
+def _is_rare(parameter: Any) -> bool:
+    """Return whether few people need an option."""
+    in_rare = getattr(parameter, "rich_help_panel", None) in RARE_PANELS
+    return not getattr(parameter, "hidden", False) and (parameter.name in RARE or in_rare)
 
 
 class Commands(UserDict[str, Any]):
