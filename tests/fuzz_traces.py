@@ -163,7 +163,7 @@ FORMATS = {"tr": TR, "swf": SWF, "swim": SWIM, **{f"google-{part}": _google(part
            "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES,
            "table": TABLE, "sacct": SACCT, "supercloud": SUPERCLOUD, "acme": ACME, "pai2020": PAI, "fdata": FDATA, "pm100": PM100,
            "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "google2019": BORG, "google2019-machines": BORG_MACHINES}
-JSON_READERS = ("rumen", "philly", "pods")  # whose cases are below
+JSON_READERS = ("rumen", "philly", "pods", "wfformat")  # whose cases are below
 
 
 def field_cases() -> Iterator[Case]:
@@ -412,6 +412,27 @@ PODS: dict[str, object] = {
     **{f"node/{short(value)}": {"kind": "List", "items": [_pod(), {"kind": "Node", "metadata": {"name": "n"}, "status": {
         "allocatable": value}}]} for value in ({"cpu": "x"}, {"cpu": "-1"}, {"memory": "1Zi"}, 3, {"pods": "9999999999"})},
 }
+
+
+def _workflow(version: object = "1.5", run: object = None, **task: object) -> dict[str, object]:
+    """A workflow of one task, with fields of the task or of its run changed."""
+    ran = {"id": "a", "runtimeInSeconds": 1, **(run if isinstance(run, dict) else {})}
+    return {"schemaVersion": version, "workflow": {"specification": {"tasks": [{"id": "a", "name": "a", **task}]},
+                                                   "execution": {"tasks": [ran]}}}
+
+
+WORKFLOWS: dict[str, object] = {
+    **{f"version/{short(value)}": _workflow(value) for value in ("1.3", "1.7", "", 1.5, None, "v1.5")},
+    **{f"id/{short(value)}": _workflow(id=value) for value in (None, "", 3, ["a"], "b")},
+    **{f"{name}/{short(value)}": _workflow(**{name: value}) for name in ("parents", "children")
+       for value in ("a", 3, [3], ["a"], ["b"], [None], {"a": 1})},
+    **{f"{name}/{short(value)}": _workflow(run={name: value}) for name in ("runtimeInSeconds", "coreCount", "memoryInBytes")
+       for value in ("1", -1, 1e300, 10**400, True, [1], float("nan"), float("inf"))},
+    "no-run-time": _workflow(run={"runtimeInSeconds": None}), "no-workflow": {"schemaVersion": "1.5"}, "number": 7,
+    "no-tasks": {"schemaVersion": "1.5", "workflow": {}}, "list": [1], "object": {}, "null": None,
+    "tasks": {"schemaVersion": "1.4", "workflow": {"tasks": 3}}, "other-layout": {**_workflow(), "schemaVersion": "1.4"},
+    "machine": {"schemaVersion": "1.4", "workflow": {"tasks": [{"name": "a", "runtimeInSeconds": 1}], "machines": [{}]}},
+}
 BORG_LINES = {
     "number": "7", "list": "[]", "null": "null", "type": '{"time": 0, "type": 11, "collection_id": 1, "instance_index": 0}',
     "time": '{"time": "soon"}', "nested": '{"time": 0, "type": 0, "collection_id": 1, "instance_index": 0, "resource_request": 3}',
@@ -424,7 +445,7 @@ BORG_LINES = {
 
 def json_cases() -> Iterator[Case]:
     """JSON of Philly, Kubernetes and Google 2019 that is none, or says something else."""
-    for reader, listed in (("philly", PHILLY), ("pods", PODS)):
+    for reader, listed in (("philly", PHILLY), ("pods", PODS), ("wfformat", WORKFLOWS)):
         call = ("convert", reader, "x.json", "--out", "R")
         for what, value in listed.items():
             yield Case(f"trace/{reader}/{what}", call, {"x.json": json.dumps(value)})

@@ -57,7 +57,7 @@ def kept_load(fated: pl.DataFrame, where: object, rows: str, resources: Sequence
               word: str = "line") -> tuple[pl.DataFrame, tuple[Load, ...]]:
     """Return the rows that are kept, and the load of all. Raises InputError when there is none, or too much is lost."""
     loads = load_of(fated, resources)
-    refuse_lost(fated, loads, f"{where}, {word}" if "line" in fated.columns else where, options)
+    refuse_lost(fated, loads, where, word, options)
     return kept_of(fated, where, rows), loads
 
 
@@ -84,7 +84,12 @@ def _met(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def dropped_of(table: str, fated: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Return the rows of a file that are dropped, DROPPED_COLUMNS; *fated* has the columns `line` and `fate`.
+    """Return the rows of one file that are dropped; see `dropped_of_files`."""
+    return dropped_of_files(table, fated.with_columns(file=pl.lit(path.name)))
+
+
+def dropped_of_files(table: str, fated: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are dropped, DROPPED_COLUMNS; *fated* has the columns `file`, `line` and `fate`.
 
     Where a field was none, its column and its value stand there too.
     """
@@ -92,7 +97,7 @@ def dropped_of(table: str, fated: pl.DataFrame, path: Path) -> pl.DataFrame:
     if "fault" not in gone.columns:
         gone = gone.with_columns(pl.lit(None, pl.String).alias(name) for name in FIELDS)
     column, value = (pl.when(pl.col("fate") == pl.col("fault")).then(name) for name in FIELDS[1:])
-    return gone.select(table=pl.lit(table), file=pl.lit(path.name), line=pl.col("line").cast(pl.Int64), reason="fate",
+    return gone.select(table=pl.lit(table), file="file", line=pl.col("line").cast(pl.Int64), reason="fate",
                        column=column, value=value)
 
 

@@ -5,6 +5,7 @@ that is counted, what lies outside the slice). The first are lost. Where the wor
 as the mean of the rows that are kept.
 """
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 import polars as pl
@@ -58,10 +59,11 @@ def _load_of(fated: pl.DataFrame, resource: Resource, work: pl.Expr) -> Load:
     return Load(resource.name, resource.of, known, told + guessed, guessed, unknown)
 
 
-def refuse_lost(fated: pl.DataFrame, loads: Sequence[Load], where: object, options: Options) -> None:
+def refuse_lost(fated: pl.DataFrame, loads: Sequence[Load], where: object, word: str, options: Options) -> None:
     """Raise InputError when more than ``options.max_lost`` of the work, or of the rows that carry any, is lost.
 
-    One row alone refuses no file, unless nothing may be lost.
+    It names the first such row by its `line`, a *word*, and in a folder by its `file`, where *fated* has these. One row
+    alone refuses no file, unless nothing may be lost.
     """
     lost, rows = fated.filter("lost"), fated.filter((pl.col("fate") == KEPT) | pl.col("lost"))
     share = max([len(lost) / max(1, len(rows)), *(each.lost_share for each in loads)])
@@ -72,14 +74,15 @@ def refuse_lost(fated: pl.DataFrame, loads: Sequence[Load], where: object, optio
               for name in FIRST]
     each_fate = lost.select("fate", *fields).group_by("fate", maintain_order=True).agg(pl.len(), pl.col(*FIRST).first())
     first, *rest = each_fate.sort("len", descending=True, maintain_order=True).rows(named=True)
-    line = "" if first["line"] is None else f" {first['line']}"
+    line = "" if first["line"] is None else f", {word} {first['line']}"
+    place = where / first["file"] if isinstance(where, Path) and where.is_dir() and first["file"] else where
     others = "; others: " + ", ".join(f"{each['fate']} ({each['len']:,})" for each in rest[:2]) if rest else ""
     raise InputError(
-        f"{where}{line}: {first['fate']}{_value(first)} (such rows: {first['len']:,}{others}); {share:.1%} of the load "
+        f"{place}{line}: {first['fate']}{_value(first)} (such rows: {first['len']:,}{others}); {share:.1%} of the load "
         f"would be lost, at most {options.max_lost:.0%} may be (--max-lost)")
 
 
-FIRST = ("line", "fault_column", "fault_value")
+FIRST = ("file", "line", "fault_column", "fault_value")
 
 
 def _value(row: dict[str, object]) -> str:

@@ -16,6 +16,19 @@ NO_FIELDS: dict[str, Any] = {}
 T = TypeVar("T")
 
 
+def json_files(source: Path) -> list[Path]:
+    """Return the JSON files of a source, which is one or a folder of them. Raises InputError when there is none."""
+    names = (".json", ".json.gz", ".json.xz")
+    if source.is_dir():
+        found = sorted(path for path in source.iterdir() if path.name.endswith(names) and path.is_file())
+        if not found:
+            raise InputError(f"{source}: needs a file *.json, plain, gz or xz")
+        return found
+    if not source.is_file():
+        raise InputError(f"{source}: no such file or folder")
+    return [source]
+
+
 def json_values(path: Path, advance: Advance, known: frozenset[str]) -> Iterator[Any]:
     """Yield the JSON values of a plain, gz or xz file, which stand one after another, or in lists.
 

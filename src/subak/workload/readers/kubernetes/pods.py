@@ -41,6 +41,7 @@ from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import DROPPED_COLUMNS, Account, Conversion, Reader, account_of, kept_load, notes
 from subak.workload.readers.fates import KEPT, Fate, with_fate
+from subak.workload.readers.files.json_text import json_files
 from subak.workload.readers.files.stream import Advance
 from subak.workload.readers.files.times import instant_text, stamp_seconds
 from subak.workload.readers.kubernetes.affinity import Places, Predicate
@@ -63,22 +64,9 @@ SCHEMA = {"line": pl.Int64, "place": pl.Int64, "priority": pl.Int64, "constraint
           "later": pl.Boolean, **TEXTS}
 
 
-def files(source: Path) -> list[Path]:
-    """Return the files of a source. Raises InputError when there is none."""
-    names = (".json", ".json.gz", ".json.xz")
-    if source.is_dir():
-        found = sorted(path for path in source.iterdir() if path.name.endswith(names) and path.is_file())
-        if not found:
-            raise InputError(f"{source}: needs a file *.json, plain, gz or xz")
-        return found
-    if not source.is_file():
-        raise InputError(f"{source}: no such file or folder")
-    return [source]
-
-
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read lists of pods and nodes. Raises InputError naming the line, or the item and the field, of a mistake."""
-    items = [item for path in files(source) for item in items_of(path, advance)]
+    items = [item for path in json_files(source) for item in items_of(path, advance)]
     pods, nodes = ([item for item in items if item.kind == kind] for kind in KINDS)
     if not pods:
         raise InputError(f"{source}: has no pods")
@@ -102,7 +90,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
 
 
 READER = Reader("pods as kubectl get pods --output=json prints them: a file, or a folder of *.json; nodes among them "
-                "are the fleet", files, read, frozenset({"arrival_min", "arrival_end", "censored", "max_lost"}))
+                "are the fleet", json_files, read, frozenset({"arrival_min", "arrival_end", "censored", "max_lost"}))
 
 
 def _of_pods(items: list[Item]) -> Iterator[tuple[Item, Pod]]:
