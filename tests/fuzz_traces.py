@@ -46,6 +46,10 @@ SWF_TIME = (*SWF_NUMBER, "-2", "-0.5", "-1.0001", "2e12")
 SWF = Format("swf", "x.swf", tuple(SWF_LINE.format(row + 1, 10 * row) for row in range(4)), " ", {
     0: SWF_WHOLE, 1: SWF_TIME, 3: SWF_TIME, 4: (*SWF_WHOLE, "2147483648"), 7: (*SWF_WHOLE, "2147483648", "1e12"),
     8: SWF_TIME, 10: SWF_WHOLE, 11: SWF_WHOLE, 14: SWF_WHOLE}, "x.swf")
+FRONTIER = Format("frontier", "x.swf", tuple(f"{line} -1 -1 16 -1 frontier:excl:2x112" for line in (
+    f"{row + 1} {10 * row} 3 60 2 -1 -1 2 90 -1 1 4 1 -1 1 1" for row in range(4))), " ", {
+    **SWF.bad, 18: (*SWF_WHOLE, "2147483648"), 20: ("x", "16x112", "a:b:0x4", "a:b:4x0", "a:b:4", "a:b:9999999999x1", "-1")},
+    "x.swf")
 SWIM = Format("swim", "x.tsv", tuple(f"job{row}\t{row}\t1\t2000\t30\t40" for row in range(4)), "\t", {
     1: (*AMOUNT, "1e13"), 2: AMOUNT, 3: (*AMOUNT, "1e308", "1e18"), 4: (*AMOUNT, "1e308", "1e20"), 5: (*AMOUNT, "1e308")},
     "x.tsv")
@@ -159,7 +163,7 @@ BORG_MACHINES = Format("google2019", "T/machine_events.csv", (
     "time,machine_id,type,platform_id,capacity.cpus,capacity.memory", "0,7,1,p,0.5,0.25", "0,8,1,p,1,1"), ",", {
     0: ("", *BORG_WHOLE), 1: ("", *BORG_WHOLE), 2: ("", "x", "0", "4", "EVENT_TYPE_UNKNOWN"), 4: BORG_SHARE, 5: BORG_SHARE}, "T",
     {"T/instance_events.csv": "".join(f"{line}\n" for line in INSTANCE_ROWS)}, 1)
-FORMATS = {"tr": TR, "swf": SWF, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
+FORMATS = {"tr": TR, "swf": SWF, "frontier": FRONTIER, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
            "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES,
            "table": TABLE, "sacct": SACCT, "supercloud": SUPERCLOUD, "acme": ACME, "pai2020": PAI, "fdata": FDATA, "pm100": PM100,
            "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "google2019": BORG, "google2019-machines": BORG_MACHINES}
@@ -206,7 +210,7 @@ def line_cases() -> Iterator[Case]:
                  "quoted-line": f'"{middle}"', "comment": "# " + middle.split(sign)[0]}
         if sign == ",":
             wrong |= {"one-more": middle + sign + "1", "tabs": middle.replace(sign, "\t"), "empty": ",,,", "bare": "x"}
-        elif name != "swf":
+        elif name not in ("swf", "frontier"):
             wrong |= {"one-more": middle + sign + "1"}
         wrong = {what: line for what, line in wrong.items() if line != middle}
         for what, line in wrong.items():

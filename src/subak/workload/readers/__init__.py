@@ -15,7 +15,7 @@ FORMATS = {  # the module, or the room, that reads each
     "swim": "hadoop.swim", "tr": "tr", "swf": "swf", "sacct": "slurm.sacct", "pods": "kubernetes", "table": "table",
     "supercloud": "slurm.supercloud", "acme": "table.acme", "pai2020": "table.pai2020", "fdata": "table.fdata",
     "pm100": "table.pm100", "in2p3": "table.in2p3",
-    "wfformat": "wfformat",
+    "wfformat": "wfformat", "frontier": "frontier",
 }
 
 

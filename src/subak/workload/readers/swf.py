@@ -11,7 +11,6 @@ submitted. Memory that a job asks for (field 10), and which it follows (17, 18),
 """
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,37 +28,22 @@ from subak.workload.readers.conversion import (
     notes,
     refuse_too_many,
 )
-from subak.workload.readers.fates import Fate, with_fate
-from subak.workload.readers.files.faults import Faults, Rows
-from subak.workload.readers.files.stream import Advance, Block, blocks, fields, single_file
+from subak.workload.readers.fates import Fate
+from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import FAULTY, NEVER_STARTED, OUTSIDE, workload_of_rows
-from subak.workload.readers.started import never_started
-from subak.workload.table import OUTCOMES
+from subak.workload.readers.rows import workload_of_rows
+from subak.workload.readers.swf_lines import Form, counts_of, header_of, read_parts, row_columns, with_fates
 
 RESOURCES = (Resource("processors", 1.0, "processors"),)
-FIELD_COUNT = 18
-# Places, from 0, of the fields that are read; the format's own numbers are one higher
-FIELDS = {"number": 0, "submit": 1, "wait": 2, "run_time": 3, "allocated": 4, "requested": 7, "estimate": 8,
-          "status": 10, "user": 11, "queue": 14}
-COUNTED = {"memory": 9, "preceding": 16}  # places of fields of which it is only said how many jobs have them
-WHOLE = ("number", "allocated", "requested", "status", "user", "queue")
-OUTCOME_NAMES = {0.0: "FAIL", 1.0: "FINISH", 5.0: "KILL"}
+FORM = Form()
 SWF_NODES_MAX = 1_000_000
 ONE_MACHINE = "--computer one-machine makes"
-NUMBER_MAX = 2.0**53  # beyond it a float does not hold every whole number
-
-
-class Lines(NamedTuple):
-    """A file's header and its job lines."""
-
-    header: dict[str, str]
-    jobs: pl.DataFrame  # line, the numbers of FIELDS, field_count
 
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read an SWF file, plain or compressed. Raises InputError naming the line of the first mistake."""
-    header, lines = _lines(source, advance)
+    parts = read_parts(source, FORM, advance)
+    header, lines = header_of(parts), pl.concat(part.faults.onto(part.jobs) for part in parts)
     fated = _with_fates(lines, options)
     all_kept, loads = kept_load(fated, source, "jobs", RESOURCES, options)
     kept = all_kept.sort("submit", maintain_order=True)
@@ -81,77 +65,17 @@ READER = Reader("a file of the Parallel Workloads Archive, 18 fields or more a l
                 frozenset({"arrival_min", "arrival_end", "computer", "amounts", "max_lost"}))
 
 
-def _lines(source: Path, advance: Advance) -> Lines:
-    single_file(source)
-    header: dict[str, str] = {}
-    tables = []
-    for block in blocks(source, advance):
-        for key, value in re.findall(rb"^;[ \t]*([A-Za-z]+):[ \t]*(.*)$", block.text, flags=re.MULTILINE):
-            header.setdefault(key.decode(), value.decode("utf-8", errors="replace").strip())
-        tables.append(_numbers(fields(block), block))
-    if not tables or not sum(map(len, tables)):
-        raise InputError(f"{source}: has no jobs")
-    return Lines(header, pl.concat(tables))
-
-
-def _numbers(lines: pl.DataFrame, block: Block) -> pl.DataFrame:
-    """Return the fields of the block's job lines as numbers."""
-    words = lines.filter(~pl.col("fields").list.first().str.starts_with(";"))
-    words = words.with_columns(field_count=pl.col("fields").list.len())
-    faults = Faults(Rows(words, block))
-    faults.add(words, pl.col("field_count") < FIELD_COUNT, f"must have {FIELD_COUNT} fields or more", "field_count")
-    places = FIELDS | COUNTED
-    texts = words.with_columns(pl.col("fields").list.get(place, null_on_oob=True).alias(name)
-                               for name, place in places.items())
-    numbers = texts.with_columns(pl.col(*FIELDS, *COUNTED).cast(pl.Float64, strict=False))
-    table = numbers.with_columns(pl.when(pl.col(name).abs() < NUMBER_MAX).then(name).alias(name) for name in FIELDS)
-    for name in FIELDS:
-        bad = texts.with_columns(bad=table[name].is_null())
-        faults.add(bad, pl.col("bad"), f"{name} must be a finite number", name)
-    for name in WHOLE:
-        faults.add(table, pl.col(name) != pl.col(name).round(), f"{name} must be a whole number", name)
-    for name in ("submit", "run_time", "estimate"):
-        faults.add(table, (pl.col(name) < 0) & (pl.col(name) != -1),
-                   f"{name} must not be negative (only -1, for unknown)", name)
-    for name in ("requested", "allocated"):
-        faults.add(table, pl.col(name) > AMOUNT_MAX, f"{name} must be at most {AMOUNT_MAX}", name)
-    return faults.onto(table.drop("fields"))
-
-
 def _with_fates(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
     """Add `processors` and `fate`, why a line is kept or dropped; the first rule that holds counts."""
-    submit = pl.col("submit")
-    piece = pl.col("status").is_in([2.0, 3.0, 4.0])
-    never = never_started(None, pl.col("outcome"), pl.col("run_time"), pl.col("allocated") > 0)
     first, second = ("allocated", "requested") if options.amounts == "allocated" else ("requested", "allocated")
-    rows = lines.with_columns(
-        processors=pl.when(pl.col(first) > 0).then(first).otherwise(second),
-        outcome=pl.col("status").replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES))
-    known = rows.with_columns(pl.when(pl.col("run_time") >= 0).then("run_time"))
-    return with_fate(known, [
-        Fate(piece, "a piece of a job (status 2, 3 or 4)", load=False),
-        FAULTY,
-        Fate(submit < 0, "submit time unknown"),
-        Fate(never, NEVER_STARTED, load=False),
-        Fate(pl.col("run_time").is_null(), "run time unknown"),
-        Fate(pl.col("processors") <= 0, "number of processors unknown or 0"),
-        Fate(~pl.struct("number", piece).is_first_distinct(), "job number seen before", load=False),
-        Fate((submit < options.arrival_min) | (submit >= options.arrival_end), OUTSIDE, load=False),
-    ])
+    rows = lines.with_columns(processors=pl.when(pl.col(first) > 0).then(first).otherwise(second))
+    return with_fates(rows, [Fate(pl.col("processors") <= 0, "number of processors unknown or 0")], options)
 
 
 def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, machines: np.ndarray | None) -> dict[str, int | float | str]:
-    field_count, limit = pl.col("field_count"), AMOUNT_MAX if machines is None else int(machines.sum())
-    counts = {
-        "lines with more than 18 fields (the rest is ignored)": lines.filter(field_count > FIELD_COUNT).height,
+    limit = AMOUNT_MAX if machines is None else int(machines.sum())
+    counts = counts_of(lines, kept, FORM) | {
         "jobs whose request is unknown (their allocation counts)": kept.filter(pl.col("requested") <= 0).height,
-        "jobs with run time 0": kept.filter(run_time=0.0).height,
-        "jobs with an estimate": kept.filter(pl.col("estimate") >= 0).height,
-        "jobs whose wait is recorded": kept.filter(pl.col("wait") >= 0).height,
-        "jobs whose wait is negative (it counts as unknown)":
-            kept.filter((pl.col("wait") < 0) & (pl.col("wait") != -1)).height,
-        "jobs that ask for memory (field 10, which is not read)": kept.filter(pl.col("memory") > 0).height,
-        "jobs that follow another (fields 17 and 18, which are not read)": kept.filter(pl.col("preceding") > 0).height,
         "jobs that ask for more than the computer has": kept.filter(pl.col("processors") > limit).height,
     }
     fleet: dict[str, int | float | str] = {} if machines is not None else {
@@ -204,22 +128,7 @@ def _fleet(
 
 def _rows(kept: pl.DataFrame, has_nodes: bool) -> pl.DataFrame:
     """Return ROW_COLUMNS: tasks of one processor, or one of all."""
-    queue, user = (_named(name) for name in ("queue", "user"))
     processors = pl.col("processors")
     return kept.select(
-        "run_time", "outcome", job=_whole("number"), queue=queue + "/" + user, gang=pl.lit(has_nodes), arrival="submit",
-        user=pl.when(pl.col("user") >= 0).then(_whole("user")).otherwise(pl.lit("unknown")),
-        estimate=pl.when(pl.col("estimate") >= 0).then("estimate"),
-        recorded_start=pl.when(pl.col("wait") >= 0).then(pl.col("submit") + pl.col("wait")),
-        count=(processors if has_nodes else pl.lit(1)).cast(pl.Int64),
-        processors=pl.lit(1.0) if has_nodes else processors,
-    )
-
-
-def _named(name: str) -> pl.Expr:
-    known = pl.lit(name) + _whole(name)
-    return pl.when(pl.col(name) >= 0).then(known).otherwise(pl.lit("unknown"))
-
-
-def _whole(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.Int64).cast(pl.String)
+        gang=pl.lit(has_nodes), count=(processors if has_nodes else pl.lit(1)).cast(pl.Int64),
+        processors=pl.lit(1.0) if has_nodes else processors, **row_columns())
