@@ -146,7 +146,7 @@ def test_the_verdict_is_among_those_that_know_the_same():
     alone = verdict([run("blind", 9, "nothing"), run("lucky", 8, "nothing")])
     assert alone.startswith("lucky has the lowest mean wait time")
     said = notes([run("blind", 9, "nothing"), run("told", 1, "run times"), run("recorded", 5, UNKNOWN)])
-    assert "Known before the tasks run, by these schedulers only: told (run times)." in said
+    assert "Know run times before the tasks run: told (run times)." in said
 
 
 def test_what_users_estimate_is_no_knowledge_of_the_future():

@@ -61,8 +61,8 @@ def test_reasons_are_those_of_each_machine_by_itself(data):
         elif not fits:
             lacking = [name for name, asked, most in zip(
                 ("cpu", "memory"), request[:, shape], np.max(allowed, axis=0), strict=True) if asked > most]
-            assert reason.startswith(f"asks {request[:, shape][('cpu', 'memory').index(lacking[0])]} {lacking[0]}, "
-                                     if lacking else "no machine")
+            asked = request[:, shape][("cpu", "memory").index(lacking[0])] if lacking else 0
+            assert reason.startswith(f"asks {lacking[0]} {asked} " if lacking else "no machine")
 
 
 class Pair(NamedTuple):

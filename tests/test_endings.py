@@ -256,7 +256,7 @@ def explained(folder):
     ("megha", None, "plan.toml: no such file"),
     ("megha", "[[task]]\nfail = 2", "plan.toml: task.fail: must be a probability from 0 to 1, not 2"),
     ("megha", "[[task]]\nqueue = 'x'", "plan.toml: task.queue: the workload has no queue 'x'; it has all"),
-    ("megha", "recorded = true", "plan.toml: recorded: the tasks of workload site have no column outcome"),
+    ("megha", "recorded = true", "plan.toml: recorded: the tasks of workload W have no column outcome"),
     ("first-fit", "", "failures: first-fit does not support them; only megha and central do"),
     ("pigeon", "", "failures: pigeon does not support them; only megha and central do"),
 ])

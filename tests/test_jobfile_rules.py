@@ -131,8 +131,8 @@ def said(text: str) -> list[str]:
     (ONE + "backoff: -1\n", f"f:3: backoff: {DURATION}, {BOUND}, not -1"),
     (ONE + "grace_period: 1000000001\n", f"f:3: grace_period: {DURATION}, {BOUND}, not 1000000001"),
     (ONE + "wait_limit: 0\n", f"f:3: wait_limit: {DURATION}, more than 0 and {BOUND}, or unlimited, not 0"),
-    (ONE + "time_limit: 1:30:00\n", f"f:3: time_limit: {DURATION}, more than 0 and {BOUND}, or unlimited, "
-     "not '1:30:00'"),
+    (ONE + "time_limit: 1:30\n", f"f:3: time_limit: {DURATION}, more than 0 and {BOUND}, or unlimited, "
+     "not '1:30'"),
     (ONE + "user: a b\n", "f:3: user: must be the name or number of a user, not 'a b'"),
     (ONE + "umask: 22\n", "f:3: umask: must be octal digits after a zero, such as \"022\", not 22"),
     (ONE + "umask: 0888\n", "f:3: umask: must be octal digits after a zero, such as \"022\", not 0888"),

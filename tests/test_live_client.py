@@ -1,10 +1,13 @@
 """The client of a federation: whom it asks, what it asks twice, and what it makes of answers."""
+import http.client
 import http.server
+import io
 import json
 import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +22,7 @@ from subak.live.api.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from subak.live.client import Client, ClientSettings, read_settings
+from subak.live.client import Client, ClientSettings, read_settings, transport
 from subak.live.client.transport import error_of
 from subak.live.tokens import PEOPLE, new_token
 
@@ -330,3 +333,17 @@ def test_it_loads_nothing_heavy():
     assert not loaded & {"numba", "numpy", "polars", "scipy", "rich", "typer", "yaml", "litestar", "uvicorn", "asyncio",
                          "secrets", "pydantic", "requests", "httpx"}
     assert len(json.loads(done.stdout)) < 220
+
+
+@pytest.mark.parametrize(("answer", "is_whole"), [
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", True), (b"HTTP/1.1 204 No Content\r\n\r\n", True),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", False), (b"HTTP/1.1 200 OK\r\nContent-Le", False)])
+def test_an_answer_that_is_cut_anywhere_is_no_answer(answer, is_whole):
+    """A master that is killed may have sent a part of its answer; http.client takes that for all of it."""
+    found = http.client.HTTPResponse(SimpleNamespace(makefile=lambda _: io.BytesIO(answer)))
+    found.begin()
+    if is_whole:
+        assert transport._whole(found) in (b"{}", b"")
+    else:
+        with pytest.raises(http.client.IncompleteRead):
+            transport._whole(found)

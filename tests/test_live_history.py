@@ -181,12 +181,12 @@ def service_of(kept):
 
 def test_a_key_of_anothers_queue_is_asked_there():
     with pytest.raises(NotOwnerError) as caught:
-        asyncio.run(service_of({}).submit(structs.replace(JOB, queue="b"), "key"))
+        asyncio.run(service_of({}).submit(structs.replace(JOB, queue="b"), "key", False))
     assert caught.value.owner == "http://h:2"
 
 
 def test_a_key_finds_its_job_also_when_the_queue_is_anothers_by_now():
     service = service_of({"key": 7})
-    assert asyncio.run(service.submit(structs.replace(JOB, queue="b"), "key")) == "g0-7"
+    assert asyncio.run(service.submit(structs.replace(JOB, queue="b"), "key", False)) == "g0-7"
     with pytest.raises(RefusedError, match="the key key was used for job g0-7, which is another one"):
-        asyncio.run(service.submit(JOB, "key"))
+        asyncio.run(service.submit(JOB, "key", False))

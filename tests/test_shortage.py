@@ -28,9 +28,9 @@ def test_a_shortage_by_hand():
     machines = [((4, 8), (4, 8), "a"), ((4, 8), (1, 8), "a"), ((2, 8), (2, 0), "a"), ((0, 0), (0, 0), "a"),
                 ((4, 8), (4, 8), "b")]
     fleet, shapes = fleet_of(machines, (3, 4), Constraint("rack", "=", "a"))
-    assert shortage(fleet, shapes, 0, 0, 64) == Shortage(4, 1, [1, 0], [1, 1], 0, 1)
-    assert shortage(fleet, shapes, 0, 64, 128) == Shortage(0, 0, [0, 0], [0, 0], 0, 0)
-    assert shortage(fleet, shapes, 0, 4, 5) == Shortage(1, 1, [0, 0], [0, 0], 0, 0)
+    assert shortage(fleet, shapes, 0, 0, 64) == Shortage(4, 1, [1, 0], [1, 1], 0, 1, 2)
+    assert shortage(fleet, shapes, 0, 64, 128) == Shortage(0, 0, [0, 0], [0, 0], 0, 0, 0)
+    assert shortage(fleet, shapes, 0, 4, 5) == Shortage(1, 1, [0, 0], [0, 0], 0, 0, 0)
 
 
 amount = st.integers(0, 4)
@@ -54,4 +54,6 @@ def test_a_shortage_is_what_a_loop_counts(machines, request, rack, closed):
     assert shortage(fleet, shapes, 0, 0, 128) == Shortage(
         len(there), meets.count(False), [sum(each) for each in small], [sum(each) for each in full],
         sum(fit and held for fit, held in zip(fits, is_held, strict=True)),
-        sum(fit and not held for fit, held in zip(fits, is_held, strict=True)))
+        sum(fit and not held for fit, held in zip(fits, is_held, strict=True)),
+        sum(ok and all(each[0][number] >= request[number] for number in range(2))
+            for ok, each in zip(meets, there, strict=True)))

@@ -170,4 +170,4 @@ def test_the_page_says_what_was_measured(tmp_path):
     write_run(tmp_path / "runs" / "two", "two", tasks=500)
     page = write_report(folder.parent.parent, tmp_path / "page.html").read_text()
     assert "Measured from 60 s to 2 h (as asked for): 30 tasks that arrive then, 12 that do not" in page
-    assert "Known before the tasks run, by these schedulers only: one (run times)." in page
+    assert "Know run times before the tasks run: one (run times)." in page

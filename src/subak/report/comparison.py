@@ -142,7 +142,7 @@ def measures(resources: list[str], levels: int = 0, currencies: int = 1) -> list
           for name, title in SPREAD_TITLES.items()),
         *(Measure("Job slowdown", title, partial(_of_jobs, "slowdown", name), ratio_text, operator.lt)
           for name, title in SLOWDOWN_TITLES.items()),
-        Measure("Jobs", "all tasks finished", lambda summary: summary.jobs.completed if summary.jobs else None,
+        Measure("Jobs", "finished", lambda summary: summary.jobs.completed if summary.jobs else None,
                 count_text, operator.gt),
         *(Measure("Locality", level, partial(_near, level), share_text, better) for level, better in NEARER.items()),
         *(Measure("Utilisation", name, partial(_share, "utilisation", name), share_text, operator.gt)

@@ -216,7 +216,7 @@ def _knowledge(runs: list[Run]) -> list[str]:
     """Say who knows run times before the tasks run, which the others have to do without."""
     known = [f"{name} ({knows_of(group)})" for name, group in groups(runs).items()
              if knows_of(group) not in (NOTHING, UNKNOWN)]
-    return [f"Known before the tasks run, by these schedulers only: {', '.join(known)}."] if known else []
+    return [f"Know run times before the tasks run: {', '.join(known)}."] if known else []
 
 
 def _energy(runs: list[Run]) -> list[str]:

@@ -123,7 +123,7 @@ class Transport:
         try:
             connection.request(question.method, question.target, question.body, headers)
             answer = connection.getresponse()
-            body = answer.read(ANSWER_BYTES_MAX)
+            body = _whole(answer)
         except LOST as error:
             self.connections.pop(address).close()
             raise CutOffError(f"{address}: the connection broke: {error or error.__class__.__name__}") from None
@@ -150,6 +150,15 @@ class Transport:
             self.connections[address] = connection
         connection.sock.settimeout(self.timeout_s + wait_s)
         return connection
+
+
+def _whole(answer: http.client.HTTPResponse) -> bytes:
+    """Return the body. Raises IncompleteRead where the connection ended before it, which http.client may not say."""
+    body, length = answer.read(ANSWER_BYTES_MAX), answer.getheader("Content-Length")
+    is_empty = answer.status == http.HTTPStatus.NO_CONTENT
+    if not answer.chunked and not is_empty and (length is None or len(body) < min(int(length), ANSWER_BYTES_MAX)):
+        raise http.client.IncompleteRead(body)
+    return body
 
 
 def _owner(error: NotOwnerError) -> str:

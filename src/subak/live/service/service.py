@@ -216,11 +216,12 @@ class NodeService:
             raise UnavailableError(f"no jobs are taken now: {self.driver.problem}", retry_after_s=5)
         spec = structs.replace(spec, queue=self.node.queues.of_job(spec.queue))
         before = self.node.kept.get(client_id)
+        warnings: tuple[str, ...] = ()
         if before is None:
             self._owns(spec.queue)
-        warnings = never_fit(self.node, spec)
-        if is_strict and warnings and before is None:
-            raise InvalidError("; ".join(warnings), field="resources")
+            warnings = never_fit(self.node, spec)
+            if is_strict and warnings:
+                raise InvalidError("; ".join(warnings), field="resources")
         try:
             number = await self._numbered(spec, client_id)
         except InputError as error:
@@ -231,7 +232,8 @@ class NodeService:
             if known.stored.spec != json.encode(spec):
                 raise RefusedError(f"the key {client_id} was used for job {name}, which is another one")
         await self._durable()
-        return structs.replace(await self.job(name), warnings=warnings)
+        view = await self.job(name)
+        return structs.replace(view, warnings=warnings) if warnings else view
 
     async def _numbered(self, spec: JobSpec, client_id: str) -> int:
         """Let the node take a job, as soon as it may give a number."""

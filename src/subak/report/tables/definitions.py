@@ -13,7 +13,7 @@ DEFINITIONS: dict[tuple[str, str], str] = {
     ("Job completion", ""): "From a job's arrival to its last task's finish, of jobs all of whose tasks finished.",
     ("Job slowdown", ""): "Job completion over what the job takes where nothing waits, its longest chain of tasks; at "
                           "least 1, under 10 s counted as 10 s.",
-    ("Jobs", "all tasks finished"): "Jobs that arrived in the window and of which every task finished: none "
+    ("Jobs", "finished"): "Jobs that arrived in the window and of which every task finished: none "
                                     "failed, was cancelled or given up.",
     ("Objectives", ""): "What was asked for, the value, and whether it is met; what never starts or ends is endless.",
     ("Idle while tasks wait", ""): "Share of the capacity that was free while tasks waited, whatever the reason: a "
