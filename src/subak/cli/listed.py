@@ -56,7 +56,7 @@ class Command(TyperCommand):
         rare = [each for each in self.params if _is_rare(each)]
         if rare and HELP_ALL in args and not ctx.resilient_parsing:
             ctx.meta[HELP_ALL] = True
-            typer.echo(ctx.get_help(), color=ctx.color)
+            ctx.get_help()  # prints it
             ctx.exit()
         return super().parse_args(ctx, args)
 
@@ -71,7 +71,9 @@ class Command(TyperCommand):
             for each in rare:
                 each.hidden = False
         if rare:
-            typer.echo(f" {len(rare)} more options: {ctx.command_path} {HELP_ALL}\n")
+            from subak.report.console import echo  # noqa: PLC0415  (with the help alone)
+
+            echo(f" {len(rare)} more options: {ctx.command_path} {HELP_ALL}")
 
 
 def _is_rare(parameter: Any) -> bool:
