@@ -15,7 +15,7 @@ from fake_runs import write_run
 from subak.measures import series
 from subak.measures.runs import load_runs
 from subak.report.charts.lines import GRID_MAX, Line, exceedances, over_time, rounded, stacked
-from subak.report.charts.parts import tick_step, time_axis
+from subak.report.charts.parts import seconds_ticks, tick_step, time_axis
 from subak.report.charts.runs import queue_length, wait_distribution, wait_over_time
 from subak.report.charts.some_queues import of_queues
 from subak.report.verdict.placed import placed
@@ -145,3 +145,16 @@ def test_an_axis_of_time_as_it_is_drawn(span, labels):
     chart = alt.Chart(alt.InlineData(values=rows)).mark_point().encode(x=time_axis(span), y=alt.Y("y:Q", axis=None))
     drawn = re.findall(r">([\d.]+)</text>", vl_convert.vegalite_to_svg(chart.properties(width=700).to_dict()))
     assert drawn == labels
+
+
+@pytest.mark.parametrize(("top", "ticks"), [
+    (4800.0, [0, 600, 1200, 1800, 2400, 3000, 3600, 4200, 4800]),
+    (50_000.0, [0, 7200, 14400, 21600, 28800, 36000, 43200]),
+    (9.0, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])])
+def test_seconds_are_shown_at_whole_minutes_and_hours(top, ticks):
+    """Ticks at each 1,600 s were labelled 26.6667 min."""
+    assert seconds_ticks(top).values == ticks
+
+
+def test_of_less_than_a_second_any_tick_is_as_good():
+    assert "values" not in seconds_ticks(0.5).to_dict()

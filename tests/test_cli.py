@@ -15,6 +15,7 @@ import pytest
 
 from in_process import subak
 from subak.cli import app
+from subak.cli.listed import RARE, RARE_PANELS
 from subak.cli.main import main
 
 COMPILING = "Compiling the engine"
@@ -128,6 +129,13 @@ def test_version_and_help(run):
     assert run("--version").out.startswith("subak 0.")
     assert run().out == run("--help").out
     assert all(command in run("--help").out for command in COMMANDS)
+
+
+def test_each_rare_option_and_heading_is_of_some_command():
+    """A name of none would hide nothing, and nobody would see that."""
+    options = [each for listed in app.COMMANDS for each in listed.load().params]
+    assert {each.name for each in options} >= RARE
+    assert {getattr(each, "rich_help_panel", None) for each in options} >= RARE_PANELS
 
 
 @pytest.mark.parametrize(("command", "common", "rare"), [

@@ -149,7 +149,15 @@ def test_what_never_starts_is_endless(tmp_path):
     assert json.loads((run.folder / "summary.json").read_text())["objectives"][1]["value"] is None
 
 
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("10m", 600.0), ("10 min", 600.0), ("1h30m", 5400.0), ("1-02:30:00", 95400.0), ("02:30:00", 9000.0),
+    ("1e3 ms", 1.0)])
+def test_a_bound_is_a_duration_as_everywhere_else(text, seconds):
+    assert read_objective(f"wait.p95 < {text} for queue=a").bound == seconds
+
+
 @pytest.mark.parametrize(("text", "rule"), [
+    ("wait.mean < 3y", "takes one of the units us, ms, s, min, h, d"), ("slowdown.mean < 3m", "slowdown takes no unit"),
     ("wait < 3s", "must be like"), ("", "must be like"), ("wait.p95 = 3s", "must be like"),
     ("price.p95 < 3s", "the measure must be one of wait, turnaround, slowdown, completion, job_slowdown, energy"),
     ("wait.p0 < 3s", "the statistic must be"), ("wait.p100 < 3s", "the statistic must be"),

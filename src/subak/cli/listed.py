@@ -38,11 +38,11 @@ class Listed(NamedTuple):
 
 
 HELP_ALL = "--help-all"
-RARE_PANELS = frozenset({"A federation", "Fairness"})
+RARE_PANELS = frozenset({"A federation", "Fair shares"})
 RARE = frozenset({
     # of simulations
     "lotes", "request_error", "usage_swing", "interference", "check_policy", "parameter", "slow_start", "locality_wait",
-    "search_seconds", "search_moves", "interval", "measure_from", "measure_until", "energy", "checkpoint", "resume",
+    "search_seconds", "search_moves", "interval", "measure_from", "measure_until", "energy", "checkpoint",
     # of convert, each for one or two formats
     "resubmissions", "censored", "model", "shuffle", "slots", "computer", "batch", "unfinished", "topology",
     "map_slots", "reduce_slots", "rack_local", "off_rack"})

@@ -13,10 +13,11 @@ and per_used_hour (over the core-hours, or the like, that tasks held); they take
 """
 import operator
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 from subak.errors import InputError
-from subak.quantities import SECOND_UNITS
+from subak.quantities import SECOND_UNITS, parse_duration
 
 OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("completion", "job_slowdown")
 OF_MACHINES = {"energy": "kwh", "cost": "cost", "carbon": "carbon"}  # and what summary.json calls the amount
@@ -28,7 +29,8 @@ UNITS = {**dict.fromkeys(IN_SECONDS, SECOND_UNITS), "energy": {"Wh": 1e-3, "kWh"
          "carbon": {"g": 1e-3, "kg": 1.0, "t": 1e3}}  # by measure; others take none
 SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 MEASURED, CONCERNED = r"\s*([a-z_]+)\.([a-z0-9._]+)\s*", r"(?:\s+for\s+(.+?))?\s*"
-FORM = re.compile(MEASURED + r"(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z]*)" + CONCERNED, re.ASCII)
+BOUND = r"(<=|>=|<|>)\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([A-Za-z][A-Za-z0-9]*|[:-][0-9:.-]+)?"  # 1h30m and 1-02:30:00 too
+FORM = re.compile(MEASURED + BOUND + CONCERNED, re.ASCII)
 UNBOUND = re.compile(MEASURED + CONCERNED, re.ASCII)
 EXAMPLE, MEASURE_EXAMPLE = "wait.p95 < 60s for queue=prod", "wait.p95 for queue=prod"
 
@@ -56,11 +58,14 @@ def read_objective(text: str) -> Objective:
     measure, statistic, sign, number, unit, keys = found.groups()
     _refuse_unknown(measure, statistic, text)
     units = UNITS.get(measure, {"": 1.0})
-    if unit not in units:
+    if measure in IN_SECONDS and unit and unit not in units:
+        with suppress(ValueError):  # the units are said below
+            number, unit = str(parse_duration(number + unit)), "s"
+    if (unit or "") not in units:
         raise InputError(f"objective {text!r}: {measure} takes " + (
             f"one of the units {', '.join(units)}" if measure in UNITS else "no unit"))
     try:
-        bound = float(number) * units[unit]
+        bound = float(number) * units[unit or ""]
     except ValueError:
         raise InputError(f"objective {text!r}: {number!r} is no number") from None
     return Objective(" ".join(text.split()), measure, statistic, sign, bound, _pairs(measure, keys, text))

@@ -101,6 +101,16 @@ def time_ticks(length: float, word: str) -> alt.Axis:
                     **options)
 
 
+def seconds_ticks(top: float) -> alt.Axis:
+    """Return the axis of seconds from 0 to *top*: ticks at whole minutes, hours or days, each with its unit."""
+    size, word = series.time_unit(top)
+    step = tick_step(top / size, word)
+    if step is None:
+        return alt.Axis(labelExpr=SECOND_LABEL)
+    count = int(top / size / step) + 1
+    return alt.Axis(labelExpr=SECOND_LABEL, values=[number * step * size for number in range(count)])
+
+
 def tick_step(length: float, word: str) -> float | None:
     """Return how far apart ticks are on *length* hours (*word*) or the like; None where any number is as good."""
     step = next((step for step in TIME_STEPS[word] if step >= length / TICKS_MAX), None)

@@ -7,7 +7,7 @@ import altair as alt
 
 from subak.experiment.sizing.answer import Sized, Sizing
 from subak.measures.objective import IN_SECONDS, Objective
-from subak.report.charts.parts import HEIGHT, SECOND_LABEL
+from subak.report.charts.parts import HEIGHT, seconds_ticks
 from subak.report.sizing.words import headline, interval_text, objectives_of, value_text
 
 ROOM_ABOVE = 3.0  # times the bound: what is drawn; sizes that are far too small are in the table
@@ -19,11 +19,12 @@ def size_chart(sizing: Sizing, number: int) -> alt.LayerChart:
     objective = objectives_of(sizing)[number]
     names = [answer.name for answer in sizing.answers]
     points = [row for answer in sizing.answers for row in _points(sizing, answer, number)]
-    axis = alt.Axis(labelExpr=SECOND_LABEL) if objective.measure in IN_SECONDS else alt.Axis()
+    top = _top(points, objective, sizing)
+    axis = seconds_ticks(top) if objective.measure in IN_SECONDS else alt.Axis()
     x = alt.X("machines:Q", title="machines", scale=alt.Scale(domain=_across(sizing), nice=False), axis=alt.Axis(
         format=",d", tickMinStep=1))
     y = alt.Y("mean:Q", title=f"{objective.measure}.{objective.statistic}", axis=axis,
-              scale=alt.Scale(domain=[0, _top(points, objective, sizing)], nice=False))
+              scale=alt.Scale(domain=[0, top], nice=False))
     colour = alt.Color("kind:N", scale=alt.Scale(domain=names), legend=alt.Legend() if len(names) > 1 else None)
     base = alt.Chart(alt.InlineData(values=points)).encode(x=x, y=y, color=colour)
     curve = base.mark_line(clip=True, strokeWidth=1.75)

@@ -4,8 +4,10 @@ A job is rigid: it becomes a gang of tasks of one processor each, which start to
 MaxNodes:` of the header, which share `; MaxProcs:` evenly; where one is missing, a node has one processor). With
 `one-machine` it becomes one task that asks for all its processors from one machine that stands for the whole computer,
 which is the same to every scheduler that looks for any free processors, and makes fewer rows. Without either header no
-fleet is written. The time that the user asked for (field 9) is the estimate. Fields beyond the 18th are ignored. Lines
-with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped, and so are jobs that were
+fleet is written. It asks for the processors that were allocated to it (field 5), where that is known, or with
+`--amounts requested` for those that its user asked for (field 8). The time that the user asked for (field 9) is the
+estimate. Fields beyond the 18th are ignored. A line in which a field is none is dropped, and named in dropped.csv.
+Lines with status 2, 3 or 4 are pieces of a job that another line sums up: they are dropped, and so are jobs that were
 cancelled (status 5) before they had run or held anything. A job whose wait is recorded started that long after it was
 submitted. Memory that a job asks for (field 10), and which it follows (17, 18), are not read; who has them is counted.
 """
@@ -41,7 +43,7 @@ ONE_MACHINE = "--computer one-machine makes"
 
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
-    """Read an SWF file, plain or compressed. Raises InputError naming the line of the first mistake."""
+    """Read an SWF file, plain or compressed. Raises InputError when too much of it cannot be read, naming the line."""
     parts = read_parts(source, FORM, advance)
     header, lines = header_of(parts), pl.concat(part.faults.onto(part.jobs) for part in parts)
     fated = _with_fates(lines, options)
