@@ -15,7 +15,7 @@ import pytest
 
 from in_process import subak
 from subak.cli import app
-from subak.cli.listed import RARE, RARE_PANELS
+from subak.cli.listed import RARE, RARE_OF, RARE_PANELS
 from subak.cli.main import main
 
 COMPILING = "Compiling the engine"
@@ -134,13 +134,16 @@ def test_version_and_help(run):
 def test_each_rare_option_and_heading_is_of_some_command():
     """A name of none would hide nothing, and nobody would see that."""
     options = [each for listed in app.COMMANDS for each in listed.load().params]
-    assert {each.name for each in options} >= RARE
+    assert {option for each in options for option in each.opts} >= RARE
     assert {getattr(each, "rich_help_panel", None) for each in options} >= RARE_PANELS
+    for name, rare in RARE_OF.items():
+        command = next(each for each in app.COMMANDS if each.name == name).load()
+        assert {option for each in command.params for option in each.opts} >= rare
 
 
 @pytest.mark.parametrize(("command", "common", "rare"), [
     ("compare", "--schedulers", "--heartbeat"), ("simulate", "--machines", "--interference"),
-    ("convert", "--map", "--resubmissions")])
+    ("convert", "--map", "--resubmissions"), ("size", "--kind", "--scale"), ("tune", "--tune", "--parameter")])
 def test_help_shows_what_most_people_need_and_help_all_the_rest(run, command, common, rare):
     short, whole = run(command, "--help"), run(command, "--help-all")
     assert short.code == whole.code == 0
@@ -151,6 +154,28 @@ def test_help_shows_what_most_people_need_and_help_all_the_rest(run, command, co
     assert f"more options: subak {command} --help-all" in " ".join(short.out.split())
     assert "more options" not in whole.out
     assert len(short.out.splitlines()) < 0.7 * len(whole.out.splitlines())
+
+
+@pytest.mark.parametrize("command", ["size", "tune"])
+def test_help_of_what_asks_about_a_fleet_as_given_is_a_few_screens(run, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(run(command, "--help").out.splitlines()) <= 110
+
+
+@pytest.mark.parametrize("command", [[], *([each] for each in COMMANDS), ["store"], ["store", "check"], ["reproduce"],
+                                     ["reproduce", "megha"]], ids=" ".join)
+def test_every_command_takes_help_all(run, command):
+    """Where nothing is rare it is --help, and it is listed nowhere."""
+    whole = run(*command, "--help-all")
+    assert whole.code == 0
+    assert "--help-all" not in whole.out
+    short = run(*command, "--help")
+    assert "more options" in short.out or whole.out.strip() == short.out.strip()
+
+
+def test_what_follows_a_command_of_run_is_its_own(run):
+    """Also --help-all: without a federation the command is refused, and no help is shown."""
+    assert "Usage: subak run" not in run("run", "--url", "http://127.0.0.1:9", "printf", "--help-all").out
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -31,7 +31,10 @@ class Listed(NamedTuple):
             found = pkgutil.resolve_name(self.where)
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(**LOOK)
-            found.command(self.name, cls=Command, context_settings=self.settings)(function)
+            found.command(self.name, context_settings=self.settings)(function)
+        found.info.cls = Group
+        for each in found.registered_commands:
+            each.cls = Command
         command: Any = typer.main.get_command(found)
         command.name, command.rich_help_panel = self.name, self.panel
         return command
@@ -41,11 +44,16 @@ HELP_ALL = "--help-all"
 RARE_PANELS = frozenset({"A federation", "Fair shares"})
 RARE = frozenset({
     # of simulations
-    "lotes", "request_error", "usage_swing", "interference", "check_policy", "parameter", "slow_start", "locality_wait",
-    "search_seconds", "search_moves", "interval", "measure_from", "measure_until", "energy", "checkpoint",
+    "--lotes", "--request-error", "--usage-swing", "--interference", "--check-policy", "--parameter", "--slow-start",
+    "--locality-wait", "--search-seconds", "--search-moves", "--interval", "--measure-from", "--measure-until",
+    "--energy", "--checkpoint",
     # of convert, each for one or two formats
-    "resubmissions", "censored", "model", "shuffle", "slots", "computer", "batch", "unfinished", "topology",
-    "map_slots", "reduce_slots", "rack_local", "off_rack"})
+    "--resubmissions", "--censored", "--model", "--shuffle", "--slots", "--computer", "--batch", "--unfinished",
+    "--topology", "--map-slots", "--reduce-slots", "--rack-local", "--off-rack"})
+# Of commands that ask about a fleet or a scheduler as given: what edits them, and what has a default that suits most.
+EDITS = frozenset({"--machines", "--capacity", "--scale", "--remove", "--add-machines", "--gangs", "--estimates",
+                   "--processes", "--until"})
+RARE_OF = {"size": EDITS | {"--limit"}, "tune": EDITS | {"--held-out-workload", "--sampler-seed"}}
 
 
 class Command(TyperCommand):
@@ -53,16 +61,12 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return what is left of the arguments; of --help-all show the whole help, and end."""
-        rare = [each for each in self.params if _is_rare(each)]
-        if rare and HELP_ALL in args and not ctx.resilient_parsing:
-            ctx.meta[HELP_ALL] = True
-            ctx.get_help()  # prints it
-            ctx.exit()
+        _show_all(ctx, args)
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; of rare options only how many there are, unless all are asked for."""
-        rare: list[Any] = [] if ctx.meta.get(HELP_ALL) else [each for each in self.params if _is_rare(each)]
+        rare: list[Any] = [] if ctx.meta.get(HELP_ALL) else [each for each in self.params if self._is_rare(each)]
         for each in rare:
             each.hidden = True
         try:
@@ -75,11 +79,29 @@ class Command(TyperCommand):
 
             echo(f" {len(rare)} more options: {ctx.command_path} {HELP_ALL}")
 
+    def _is_rare(self, parameter: Any) -> bool:
+        """Return whether few people need an option."""
+        rare = RARE | RARE_OF.get(self.name or "", frozenset())
+        in_rare = getattr(parameter, "rich_help_panel", None) in RARE_PANELS
+        return not getattr(parameter, "hidden", False) and (in_rare or not rare.isdisjoint(parameter.opts))
 
-def _is_rare(parameter: Any) -> bool:
-    """Return whether few people need an option."""
-    in_rare = getattr(parameter, "rich_help_panel", None) in RARE_PANELS
-    return not getattr(parameter, "hidden", False) and (parameter.name in RARE or in_rare)
+
+def _show_all(ctx: Any, args: list[str]) -> None:
+    """Show the whole help and end where --help-all asks for it, and not the program that a command line runs."""
+    own = args[:args.index("--")] if "--" in args else args
+    if HELP_ALL in (own if ctx.allow_interspersed_args else own[:1]) and not ctx.resilient_parsing:
+        ctx.meta[HELP_ALL] = True
+        ctx.get_help()  # prints it
+        ctx.exit()
+
+
+class Group(TyperGroup):
+    """Several commands below one word, which take --help-all as all others do."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return what is left of the arguments; of --help-all show the whole help, and end."""
+        _show_all(ctx, args)
+        return super().parse_args(ctx, args)
 
 
 class Commands(UserDict[str, Any]):
@@ -96,7 +118,7 @@ class Commands(UserDict[str, Any]):
         return self.data[name]
 
 
-class ListedGroup(TyperGroup):
+class ListedGroup(Group):
     """Whoever lists commands gets their lines; whoever calls one, or completes its words, gets the command."""
 
     listed: tuple[Listed, ...] = ()
