@@ -282,8 +282,10 @@ class FakeService:
                     lambda: job.is_over or (seen is not None and job.version != seen)), timeout_s)
         return job.view()
 
-    async def tasks(self, id, state, cursor, limit):
-        return _page([task.view() for task in self._job(id).tasks if state in (None, task.state)], cursor, limit)
+    async def tasks(self, id, state, outcome, cursor, limit):
+        views = [task.view() for task in self._job(id).tasks]
+        return _page([view for view in views if state in (None, view.state) and outcome in ("", view.outcome)],
+                     cursor, limit)
 
     async def task(self, id):
         return self._task(id).view()

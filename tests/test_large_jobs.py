@@ -349,9 +349,9 @@ def test_a_page_of_tasks_begins_anew_when_the_job_ended_meanwhile():
     stored = type("Stored", (), {"submitted": 0.0})
     ended = ended_job("g0-1", stored, job_of(rows.size), rows, [])
     closed = replace(ended, job=SimpleNamespace(number=1), look=lambda first, end: ended.look(0, end - first))
-    page = asyncio.run(service_of([closed, ended]).tasks("g0-1", None, str(PART - 2), 10))
+    page = asyncio.run(service_of([closed, ended]).tasks("g0-1", None, "", str(PART - 2), 10))
     assert [task.index for task in page.items] == list(range(PART - 2, PART + 5)) and not page.cursor
-    page = asyncio.run(service_of([ended]).tasks("g0-1", None, "3", 2))
+    page = asyncio.run(service_of([ended]).tasks("g0-1", None, "", "3", 2))
     assert [task.index for task in page.items] == [3, 4] and page.cursor == "5"
 
 

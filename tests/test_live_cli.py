@@ -17,6 +17,7 @@ from subak.cli.live.writing import OutputWriter
 from subak.live.api.models import Event, JobView
 from subak.live.jobfile.command import from_script
 from subak.live.tokens import PEOPLE, new_token
+from subak.live.api.errors import UnavailableError
 from subak.report.number_text import NOTHING
 
 COLUMNS = 160
@@ -303,6 +304,27 @@ def test_list_and_describe(serving, run, write):
     assert "cpu 4/4" in run("describe", "m0")[1]
 
 
+def test_describe_shows_failed_tasks_of_a_job_first_wherever_they_are(serving, run, write):
+    """The first tasks of a large job may all have finished, or wait, and the failed one be the last."""
+    run("submit", write(job("[sleep]", more="tasks: 12\n")))
+    serving.do(serving.services["g0"].finish("g0-0.11", 4))
+    serving.do(serving.services["g0"].finish("g0-0.0", 0))
+    lines = run("describe", "g0-0")[1].splitlines()
+    first = next(place for place, line in enumerate(lines) if line.lstrip().startswith("task ")) + 1
+    assert [line.split()[0] for line in lines[first:]] == ["g0-0.11", *(f"g0-0.{index}" for index in range(1, 11))]
+
+
+def test_what_lists_leave_out_is_said(serving, run, write, monkeypatch):
+    for _ in range(3):
+        run("submit", write(job("[sleep]", more="tasks: 12\n")))
+    code, out, err = run("list", "--limit", "2")
+    assert (code, out.count("\n"), err) == (0, 3, "subak: only the latest 2: --limit 20 lists more\n")
+    assert run("list", "--limit", "3")[2] == ""
+    monkeypatch.setattr("subak.cli.live.jobs.TASKS_SHOWN", 5)
+    code, out, err = run("describe", "g0-0")
+    assert err == "subak: 7 more tasks have not finished; the table above counts them\n"
+
+
 def test_answers_as_json_and_yaml(serving, run, write):
     run("submit", write(job()))
     found = json.loads(run("list", "-o", "json")[1])
@@ -346,6 +368,30 @@ def test_logs_of_a_job_are_those_of_all_its_tasks(serving, run, write):
     run("submit", write(job("[echo, hello]", more="tasks: 2\n")))
     assert run("logs", "g0-0") == (0, "hello\nhello\n", "subak: task g0-0.0:\nsubak: task g0-0.1:\n")
     assert run("logs", "g0-0.1", "-f") == (0, "hello\n", "")
+
+
+def test_logs_of_a_job_pass_over_tasks_that_have_not_begun(serving, run, write):
+    """Of a large job, most have not: none of them is asked for."""
+    run("submit", write(job("[sleep]", more="tasks: 30\n")))
+    code, _, err = run("logs", "g0-0")
+    begun = [line for line in err.splitlines() if line.startswith("subak: task ")]
+    assert (code, err.splitlines()[-1]) == (0, f"subak: {30 - len(begun)} tasks have not begun")
+    assert 0 < len(begun) < 30
+
+
+def test_logs_of_a_job_go_on_behind_a_task_that_cannot_be_asked(serving, run, write, monkeypatch):
+    run("submit", write(job("[echo, hello]", more="tasks: 2\n")))
+    logs = serving.services["g0"].logs
+
+    async def fails(id, *more):
+        if id == "g0-0.0":
+            raise UnavailableError("its machine does not answer now")
+        return await logs(id, *more)
+
+    monkeypatch.setattr(serving.services["g0"], "logs", fails)
+    code, out, err = run("logs", "g0-0")
+    assert (code, out) == (4, "hello\n")
+    assert "subak: task g0-0.0: its machine does not answer now" in err.splitlines()
 
 
 def test_logs_of_a_task_that_is_tried_again(serving, run, write):
@@ -419,6 +465,19 @@ def test_cancel_and_preempt(serving, run, write):
     assert (code, out, err) == (5, "", "subak: g0-0.1 has ended already: it is cancelled\n")
     assert run("cancel", "g0-0")[1] == "g0-0 cancelled; g0-0 cancelled: 2 cancelled\n"
     assert run("cancel", "g0-0")[0::2] == (5, "subak: g0-0 has ended already: it is cancelled\n")
+
+
+def test_cancel_and_preempt_go_on_behind_one_that_cannot_be(serving, run, write):
+    """What had ended, or is not there, is named; the exit code says so when all others are done."""
+    for _ in range(3):
+        run("submit", write(job("[sleep]")))
+    run("cancel", "g0-0")
+    code, out, err = run("cancel", "g0-0", "g0-1", "g0-99")
+    assert (code, out) == (5, "g0-1 cancelled; g0-1 cancelled: 1 cancelled\n")
+    assert [line[:16] for line in err.splitlines()] == ["subak: g0-0 has ", "subak: there is "]
+    assert run("cancel", "g0-99")[0] == 3
+    code, out, err = run("preempt", "g0-1.0", "g0-2.0")
+    assert (code, out[:16], err) == (5, "g0-2.0 preempted", "subak: task g0-1.0 does not run: it is ended\n")
 
 
 def test_machines_are_cordoned_and_drained(serving, run, write):

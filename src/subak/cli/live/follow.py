@@ -2,7 +2,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +12,7 @@ from subak.cli.ending import CommandEndedError
 from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, opened
 from subak.cli.live.show import counts_text, remark, show, standing
 from subak.cli.live.writing import OutputWriter, write_attempts
+from subak.live.api.errors import UnavailableError
 from subak.live.api.models import FINISHED, TASK_PATTERN, JobView, LogChunk
 from subak.report.console import echo
 
@@ -37,7 +38,8 @@ def logs(
 ) -> None:
     """Print what a task has written, wherever it runs or ran.
 
-    Of a job: what all of its tasks have, one after the other.
+    Of a job: what all of its tasks have, one after the other; without -f those that have begun. A task whose output
+    cannot be had now is named, and the others are printed; the exit code is then 4.
 
     - `subak logs g0-17.3` prints its standard output.
     - `subak logs g0-17.3 --tail 20` prints its last 20 lines.
@@ -47,16 +49,49 @@ def logs(
     writer = OutputWriter(sys.stdout, raw)
     checked(id, ANY, "JOB|TASK")
     with opened(client) as federation:
-        tasks = [id] if re.fullmatch(TASK_PATTERN, id) else _tasks_of(federation.job(id))
-        for task in tasks:
-            if len(tasks) > 1:
-                remark([f"task {task}:"])
+        def write(task: str) -> None:
             if follow:
                 chunks = federation.follow(task, stream, attempt=attempt, tail=tail)
             else:
                 chunks = _written_so_far(federation, task, stream, attempt, tail)
             write_attempts(chunks, writer, task, begins=not tail)
             writer.end()
+
+        if re.fullmatch(TASK_PATTERN, id):
+            write(id)
+        else:
+            _write_all(federation, federation.job(id), follow, write)
+
+
+def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable[[str], None]) -> None:
+    """Write what the tasks of a job have, one after the other; those that have not begun are only counted."""
+    absent, missing = 0, False
+    for task in _all(job) if follow else _begun(federation, job):
+        if task is None:
+            absent += 1
+            continue
+        if job.tasks > 1:
+            remark([f"task {task}:"])
+        try:
+            write(task)
+        except UnavailableError as error:
+            if job.tasks == 1:
+                raise
+            remark([f"task {task}: {error}"])
+            missing = True
+    if absent and job.tasks > 1:
+        remark([f"{absent:,} tasks have not begun"])
+    if missing:
+        raise CommandEndedError(exit_codes.NOT_NOW)
+
+
+def _all(job: JobView) -> Iterator[str]:
+    return (f"{job.id}.{index}" for index in range(job.tasks))
+
+
+def _begun(federation: "Client", job: JobView) -> Iterator[str | None]:
+    """Return the tasks of a job that have begun, and None for each other one."""
+    return (task.id if task.attempts else None for task in federation.each_task(job.id))
 
 
 def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, tail: int) -> Iterator[LogChunk]:
@@ -66,10 +101,6 @@ def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, 
     while chunk.data and chunk.attempt == asked:
         yield chunk
         chunk = federation.logs(task, stream, chunk.next, attempt=asked)
-
-
-def _tasks_of(job: JobView) -> list[str]:
-    return [f"{job.id}.{index}" for index in range(job.tasks)]
 
 
 def watch(

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs
 
 from subak.cli.live.options import ANY, ClientOption, LimitOption, Output, OutputOption, checked, opened, time_of
 from subak.cli.live.show import (
+    UNFINISHED,
     amounts_text,
     counts_text,
+    of_counts,
     remark,
     show,
     show_facts,
@@ -49,11 +52,12 @@ def list(  # the name of the command
     - `subak list -o json | jq -r '.items[].id'` prints ids only.
     """
     with opened(client) as federation:
-        found = federation.jobs(queue=queue, state=state or "", name=name, limit=limit)
+        found = federation.jobs(queue=queue, state=state or "", name=name, limit=limit + 1)
+    is_cut, found = len(found.items) > limit, structs.replace(found, items=found.items[:limit])
     if not show(found, output):
         show_table(("job", "name", "queue", "state", "tasks", "open", "submitted", "took", "reason"),
                    [_row(job) for job in found.items], right=("tasks", "open", "took"))
-    remark(found.unreachable)
+    remark([*([f"only the latest {limit:,}: --limit {10 * limit} lists more"] if is_cut else []), *found.unreachable])
 
 
 def _row(job: JobView) -> tuple[str, ...]:
@@ -70,7 +74,8 @@ def describe(
 ) -> None:
     """Say all that is known of a job, a task or a machine.
 
-    - `subak describe g0-17` shows the job's stages, and its tasks that have not finished.
+    - `subak describe g0-17` shows the job's stages, and of its tasks those that failed, then others that have not
+      finished.
     - `subak describe g0-17.3 -o yaml` shows task 3 of it, as YAML.
     """
     with opened(client) as federation:
@@ -97,10 +102,13 @@ def _show_job(federation: "Client", job: JobView) -> None:
     show_table(("stage", "tasks", "each asks for", "after", "stand"), [
         (stage.name + (" (gang)" if stage.gang else ""), count_text(stage.tasks), amounts_text(stage.request),
          ", ".join(stage.depends_on) or NOTHING, counts_text(stage.counts)) for stage in job.stages], right=("tasks",))
-    unfinished = [task for task in federation.tasks(job.id) if task.outcome != "finished"]
+    unfinished = of_counts(federation, job, UNFINISHED, TASKS_SHOWN)
     if unfinished:
         show_table(("task", "state", "machine", "attempts", "exit code", "why"),
-                   [_task_row(task) for task in unfinished[:TASKS_SHOWN]], right=("attempts", "exit code"))
+                   [_task_row(task) for task in unfinished], right=("attempts", "exit code"))
+    left = job.tasks - job.counts.finished - len(unfinished)
+    if unfinished and left > 0:
+        remark([f"{left:,} more tasks have not finished; the table above counts them"])
 
 
 def _task_row(task: TaskView) -> tuple[str, ...]:

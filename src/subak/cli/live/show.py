@@ -2,18 +2,37 @@
 import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import rich.text
 from rich.table import Table
 
 from subak.cli.live.options import Output
-from subak.live.api.models import TaskCounts
+from subak.live.api.models import (
+    CANCELLED,
+    FAILED,
+    LOST,
+    TASK_BACKOFF,
+    TASK_BLOCKED,
+    TASK_ENDING,
+    TASK_RUNNING,
+    TASK_STARTING,
+    TASK_WAITING,
+    TIMED_OUT,
+    JobView,
+    TaskCounts,
+    TaskView,
+)
 from subak.live.jobfile.quantities import print_amount
 from subak.report.console import Console, Text, echo, echo_json
 from subak.report.number_text import NOTHING, count_text, seconds_text
 
+if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
+    from subak.live.client import Client
+
+ENDED_BADLY = (FAILED, TIMED_OUT, LOST, CANCELLED)
+UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, TASK_BACKOFF, TASK_WAITING, TASK_BLOCKED)
 STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
           "running": "cyan", "unknown": "yellow", "absent": "dim"}
 
@@ -50,6 +69,16 @@ def show_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
         if value:
             table.add_row(Text(name, "dim"), Text(value))
     console.print(table)
+
+
+def of_counts(federation: "Client", job: JobView, words: Sequence[str], limit: int) -> list[TaskView]:
+    """Return the first *limit* tasks of a job that stand as the *words* say, in their order; only of those it has."""
+    found: list[TaskView] = []
+    for word in words:
+        if getattr(job.counts, word.replace(" ", "_")) and len(found) < limit:
+            asked = {"outcome": word} if word in ENDED_BADLY else {"state": word}
+            found += federation.tasks(job.id, **asked, limit=limit - len(found))
+    return found
 
 
 def remark(lines: Iterable[str]) -> None:

@@ -1,7 +1,6 @@
 """`subak submit` and `subak run`: jobs from files, and a command as a job."""
 import sys
 import threading
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +33,7 @@ from subak.cli.live.options import (
     file_bytes,
     opened,
 )
-from subak.cli.live.show import counts_text, remark, show
+from subak.cli.live.show import ENDED_BADLY, counts_text, of_counts, remark, show
 from subak.cli.live.writing import OutputWriter, write_attempts
 from subak.errors import InputError, SubakError
 from subak.live.api.models import CANCELLED, FAILED, FINISHED, STREAMS, TIMED_OUT, JobView, TaskView
@@ -129,8 +128,7 @@ def _waited(federation: "Client", job: JobView) -> JobView:
 
 def _name_unfinished(federation: "Client", job: JobView) -> TaskView:
     """Say how each task ended that did not finish, the first ones of many; return the first."""
-    unfinished = (task for task in federation.each_task(job.id) if task.outcome != FINISHED)
-    named = list(islice(unfinished, UNFINISHED_NAMED))
+    named = sorted(of_counts(federation, job, ENDED_BADLY, UNFINISHED_NAMED), key=lambda task: task.index)
     remark(f"{task.id} {task.outcome}{f': {task.reason}' if task.reason else ''}" for task in named)
     left = job.tasks - job.counts.finished - len(named)
     if left:

@@ -18,6 +18,7 @@ from subak.live.api.models import (
     LogChunk,
     MachineView,
     MasterView,
+    Outcome,
     Page,
     Plan,
     QueueView,
@@ -66,8 +67,9 @@ class Service(Protocol):
     async def wait(self, id: str, seen: int | None, timeout_s: float) -> JobView:
         """Return a job as soon as it has ended or, with *seen*, has another version than that; else after the time."""
 
-    async def tasks(self, id: str, state: TaskState | None, cursor: str, limit: int) -> Page[TaskView]:
-        """Return a page of at most *limit* tasks of a job, by index."""
+    async def tasks(self, id: str, state: TaskState | None, outcome: Outcome, cursor: str, limit: int,
+                    ) -> Page[TaskView]:
+        """Return a page of at most *limit* tasks of a job, by index; only those that ended so, where *outcome* says."""
 
     async def task(self, id: str) -> TaskView:
         """Return a task."""

@@ -90,9 +90,9 @@ class Client:
         found = self._of_all(lambda address: list(self._pages("/v1/jobs", JobView, query, limit, address)))
         return Found(tuple(sorted(found.items, key=lambda job: -job.submitted)[:limit]), found.unreachable)
 
-    def tasks(self, id: str, *, state: str = "", limit: int = ITEMS_ASKED) -> list[TaskView]:
-        """Return the first *limit* tasks of a job, or of those that are in a state."""
-        return list(self._pages(f"/v1/jobs/{id}/tasks", TaskView, _said(state=state), limit))
+    def tasks(self, id: str, *, state: str = "", outcome: str = "", limit: int = ITEMS_ASKED) -> list[TaskView]:
+        """Return the first *limit* tasks of a job, or of those that are in a state, or ended with an outcome."""
+        return list(self._pages(f"/v1/jobs/{id}/tasks", TaskView, _said(state=state, outcome=outcome), limit))
 
     def each_task(self, id: str) -> Iterator[TaskView]:
         """Return all tasks of a job in their order, which are asked for as they are taken."""

@@ -33,6 +33,7 @@ from subak.live.api.models import (
     LogChunk,
     MachineView,
     MasterView,
+    Outcome,
     Page,
     Plan,
     QueueView,
@@ -320,20 +321,22 @@ class NodeService:
             except TimeoutError:
                 continue
 
-    async def tasks(self, id: str, state: TaskState | None, cursor: str, limit: int) -> Page[TaskView]:
+    async def tasks(self, id: str, state: TaskState | None, outcome: Outcome, cursor: str, limit: int,
+                    ) -> Page[TaskView]:
         """See `Service`."""
         known, _ = await self._known(id)
         first, names = int(cursor) if cursor.isdecimal() else 0, self._names()
         items: list[TaskView] = []
         for part in known.parts(first):
             here = np.ones(part.codes.size, bool) if state is None else part.codes == STATES.index(state)
+            here &= part.ended_as(outcome) if outcome else True
             for index in (part.first + np.flatnonzero(here)).tolist():
                 if len(items) == limit:
                     return Page(items=tuple(items), cursor=str(index))
                 items.append(task_view(known, index, names))
             await asyncio.sleep(0)
             if not self._is_as_it_was(known):
-                return await self.tasks(id, state, cursor, limit)
+                return await self.tasks(id, state, outcome, cursor, limit)
         return Page(items=tuple(items))
 
     async def task(self, id: str) -> TaskView:

@@ -64,6 +64,12 @@ class Part:
     codes: np.ndarray  # int8[place], of STATES
     reasons: np.ndarray  # int[place]: why it waits, or ended
 
+    def ended_as(self, outcome: str) -> np.ndarray:
+        """Return which have ended with an outcome, bool[place]."""
+        codes = [code for code, word in enumerate(OUTCOME_WORDS) if word == outcome]
+        found: np.ndarray = (self.codes == CODE[TASK_ENDED]) & np.isin(self.rows["outcome"], codes)
+        return found
+
 
 @dataclass(eq=False)
 class Known:
