@@ -455,10 +455,36 @@ def test_a_task_is_named_by_job_and_index_or_by_row(explained):
     explain_task, tasks = explained
     values = tasks.row(7, named=True)
     assert explain_task(f"{values['job']}/{values['index']}") == explain_task("7")
-    assert "must be JOB/INDEX, such as 17/0, or a row number" in explain_task("first")
+    assert "a job's name, with its index or alone; there is no job 'first'" in explain_task("first")
     assert "there is no row 999; rows are 0 to 149" in explain_task("999")
     assert "there is no job 99; jobs are 0 to 49" in explain_task("99/0")
     assert "job 3 has no task 8; its indices are 0 to 2" in explain_task("3/8")
+
+
+def test_a_task_is_named_by_the_name_of_its_job(tmp_path):
+    """A name that is a number follows job=: 7 alone is a row."""
+    stages = [{"request": (1, 1)}, {"job": 1, "request": (1, 1)}, {"job": 2, "request": (1, 1)}]
+    workload = staged(stages, [(0, 0, 5), (0, 0, 5), (1, 0, 5), (2, 0, 5)], TWO)
+    named = workload.jobs.with_columns(job=pl.Series(["train", "7", "a/0"]))
+    workload, fleet = replace(workload, jobs=named), fleet_of((4, 4), resources=TWO)
+    (tmp_path / "in" / "fleet").mkdir(parents=True)
+    workload.write(tmp_path / "in")
+    fleet.write(tmp_path / "in" / "fleet")
+    scenario = Scenario(workload=str(tmp_path / "in"), schedulers=["first-fit"])
+    simulate_into(tmp_path / "R", scenario, "first-fit", 1, (workload, fleet))
+    rows = {task: explain(tmp_path / "R", task).title.split("(")[1].split(")")[0]
+            for task in ("train/1", "job=7", "job=7/2", "a/0", "a/0/3", "job=a/0")}
+    assert rows == {"train/1": "row 1", "job=7": "row 2", "job=7/2": "row 2", "a/0": "row 3", "a/0/3": "row 3",
+                    "job=a/0": "row 3"}
+    with pytest.raises(InputError, match="job train has 2 tasks: name one, from train/0 to train/1"):
+        explain(tmp_path / "R", "train")
+    with pytest.raises(InputError, match="job 0 has no task 8"):
+        explain(tmp_path / "R", "train/8")
+    with pytest.raises(InputError, match="there is no row 7"):
+        explain(tmp_path / "R", "7")
+    (tmp_path / "in" / "jobs.parquet").unlink()
+    with pytest.raises(InputError, match="which has the jobs' names, has gone or changed"):
+        explain(tmp_path / "R", "train/1")
 
 
 def test_explain_what_no_machine_can_hold_and_what_waits_for_a_stage(tmp_path):

@@ -28,7 +28,7 @@ from subak.measures.intervals import (
 )
 from subak.measures.runs import RedrawnFacts, Run, Spread, Summary, WindowFacts, load_runs
 from subak.report.comparison import compare
-from subak.report.notes import difference_notes, notes
+from subak.report.notes import difference_notes, notes, stretch_of
 
 
 def runs_of(**waits):
@@ -322,3 +322,9 @@ def test_days_that_differ_for_everybody_are_said():
     assert "Days differ for all users alike, more than each user's days do apart: by the waits of a." in notes(runs)
     other = [replace(run, summary=structs.replace(run.summary, seed=run.summary.seed + 1)) for run in runs[1:]]
     assert not any("alike" in note for note in notes([runs[0], *other]))
+
+
+@pytest.mark.parametrize(("days", "words"), [
+    ([7], "week"), ([7, 7], "week"), ([10], "stretch as long as the trace"), ([7, 10], "stretch as long as the trace")])
+def test_only_a_trace_of_seven_days_has_a_typical_week(days, words):
+    assert stretch_of(days) == words

@@ -14,10 +14,10 @@ import yaml
 from serving import Serving
 from subak.cli import app
 from subak.cli.live.writing import OutputWriter
+from subak.live.api.errors import UnavailableError
 from subak.live.api.models import Event, JobView
 from subak.live.jobfile.command import from_script
 from subak.live.tokens import PEOPLE, new_token
-from subak.live.api.errors import UnavailableError
 from subak.report.number_text import NOTHING
 
 COLUMNS = 160

@@ -24,6 +24,7 @@ NEAR = dict(zip(LEVELS, ("on the machine where it ran", "in the rack of the mach
                          "in another rack than the machine where it ran"), strict=True))
 TOO_LITTLE = "too little free"
 TASK = re.compile(r"\d{1,18}(/\d{1,18})?", re.ASCII)
+JOB_IS = "job="
 LISTED_MAX = 6  # clusters or stages named in one line
 
 
@@ -37,13 +38,13 @@ class Explanation:
 
 
 def explain(folder: Path, task: str) -> Explanation:
-    """Explain *task*, ``JOB/INDEX`` or a row number, of the run in *folder*.
+    """Explain *task*, ``JOB/INDEX`` by rows or by the job's id, or a row number, of the run in *folder*.
 
     Raises InputError for a folder that is no run, or a task that it does not have.
     """
     run = _one_run(folder)
-    row, values = _find(run, task)
     workload = _workload(folder)
+    row, values = _find(run, task if TASK.fullmatch(task) else _by_name(workload, task))
     facts = [*_asked(workload, row, values), *_stood(values)]
     status = values["status"].replace("_", " ").lower()
     title = f"{run.label}: task {values['job']}/{values['index']} (row {row}) is {status}"
@@ -62,8 +63,6 @@ def _find(run: Run, task: str) -> tuple[int, dict[str, Any]]:
     """Return a task's row number and its columns."""
     job, separator, index = task.partition("/")
     table = run.tasks().with_row_index("row")
-    if not TASK.fullmatch(task):
-        raise InputError(f"task: must be JOB/INDEX, such as 17/0, or a row number, such as 1234; not {task!r}")
     wanted = (pl.col("job") == int(job)) & (pl.col("index") == int(index)) if separator else pl.col("row") == int(job)
     found = table.filter(wanted).collect()
     if not found.is_empty():
@@ -77,6 +76,35 @@ def _find(run: Run, task: str) -> tuple[int, dict[str, Any]]:
         raise InputError(f"task: there is no job {job}; jobs are 0 to {last}, rows of jobs.parquet")
     count = table.select(pl.len()).collect().item()
     raise InputError(f"task: there is no row {job}; rows are 0 to {count - 1}")
+
+
+def _by_name(workload: Workload | None, task: str) -> str:
+    """Return ``JOB/INDEX`` by rows for a task that is named by its job's id, as in the trace: NAME or NAME/INDEX.
+
+    An id that is a number follows ``job=``, since it would be read as a row.
+    """
+    if workload is None:
+        raise InputError(f"task: must be JOB/INDEX, such as 17/0, or a row number, such as 1234; not {task!r}, since "
+                         "the workload, which has the jobs' names, has gone or changed")
+    named = task.removeprefix(JOB_IS)
+    name, separator, index = named.rpartition("/")
+    ids = workload.jobs["job"]
+    for wanted, number in ((named, None), *([(name, index)] if separator and index.isdecimal() else [])):
+        rows = (ids == wanted).arg_true()
+        if len(rows):
+            return f"{rows[0]}/{_only_task(workload, int(rows[0]), wanted) if number is None else number}"
+    raise InputError(f"task: must be a row number, such as 1234, JOB/INDEX, such as 17/0, or a job's name, with its "
+                     f"index or alone; there is no job {named!r}")
+
+
+def _only_task(workload: Workload, job: int, name: str) -> int:
+    """Return the index of a job's task. Raises InputError where it has several."""
+    stages = (workload.stages["job"] == job).arg_true()
+    indices = workload.tasks.filter(pl.col("stage").is_in(stages.implode()))["index"].sort()
+    if len(indices) > 1:
+        raise InputError(f"task: job {name} has {len(indices):,} tasks: name one, from {name}/{indices[0]} to "
+                         f"{name}/{indices[-1]}")
+    return int(indices[0])
 
 
 def _workload(folder: Path) -> Workload | None:

@@ -10,7 +10,7 @@ from subak.measures.runs import Run, Summary, groups, on_trace, trace_days
 from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING, UNKNOWN
 from subak.report.number_text import count_text, difference_text, seconds_text
-from subak.workload.days import DAY_S, ITSELF, SESSIONS_FEW, USERS_DAYS, WHOLE_DAYS, drawn_by
+from subak.workload.days import DAY_S, ITSELF, SESSIONS_FEW, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
 from subak.workload.redraws import MODEL
 
 REDRAWN = {MODEL: "the workload drawn anew from its model for each"}
@@ -261,10 +261,16 @@ def difference_notes(
     if not shown:
         return []
     if of is not None:
-        return ["Differences are the trace's own, with 95 % intervals of the typical week (Student's t of logarithms, "
-                f"{of.freedom} degrees of freedom at most: days less classes of days).", *_ways(shown)]
+        return ["Differences are the trace's own, with 95 % intervals of the typical "
+                f"{stretch_of([of.days])} (Student's t of logarithms, {of.freedom} degrees of freedom at most: days "
+                "less classes of days).", *_ways(shown)]
     return ["Differences are of the typical seed (geometric mean of the ratios, seed by seed), with 95 % intervals "
             "(Student's t of their logarithms).", *_ways(shown), *_opposites(shown, names)]
+
+
+def stretch_of(days: Iterable[int]) -> str:
+    """Return what traces of so many days each are: weeks, or stretches of another length (of eighths, if short)."""
+    return "week" if set(days) == {WEEK} else "stretch as long as the trace"
 
 
 def _ways(rows: Sequence[tuple[str, Sequence[Difference]]]) -> Iterator[str]:

@@ -63,7 +63,8 @@ def explain(
                                  "folder of that name is ./lotes); or a task of a live federation, such as g0-17.3, by "
                                  "itself.", show_default=False)],
     task: Annotated[str | None, typer.Argument(
-        metavar="[TASK]", help="JOB/INDEX, as in the first columns of tasks.parquet, or the row number of the task; "
+        metavar="[TASK]", help="JOB/INDEX, as in the first columns of tasks.parquet, or the row number of the task; or "
+                               "the job's name in the trace, alone or with an index, such as job=4711/0; "
                                "with lotes: a workload folder, or the name of a shipped sample.",
         show_default=False)] = None,
     fleet: Annotated[Path | None, typer.Argument(
@@ -86,6 +87,7 @@ def explain(
 
     - `subak explain g0-17.3` says what a task of the live federation waits for, or who preempted it.
     - `subak explain R 17/0` explains the first task of job 17 of a run.
+    - `subak explain R job=4711/3` explains task 3 of the job that the trace calls 4711.
     - `subak explain C/runs/megha 1234` explains the task of row 1234 in one run of a comparison.
     - `subak explain lotes W` shows the classes of workload W, the largest rate its fleet could serve, which part of
       each configuration serves which class, and which machines emulate which bin.

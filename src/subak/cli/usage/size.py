@@ -64,8 +64,8 @@ def size(
 
     Sizes are tried by bisection. Of a generated workload each is tried with the same seeds, and the answer has a 95 %
     interval over them. Of a trace the answer is the trace's own; draws of its days, each with an answer of its own, say
-    what the typical week and the next one may take, and how many machines to buy. A size on which a task can never run,
-    because no machine is large enough, misses every objective.
+    what a typical stretch of its length, such as a week, and the next one may take, and how many machines to buy. A
+    size on which a task can never run, because no machine is large enough, misses every objective.
 
     - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1,memory=1` counts machines of one kind.
     - `subak size W --objective 'wait.p95 < 60s'` keeps the mix of W's fleet.

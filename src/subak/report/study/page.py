@@ -14,7 +14,7 @@ from subak.report import tags
 from subak.report.charts.parts import Chart
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import document, figure, filled, heading
-from subak.report.notes import VALUES_OF_TRACE
+from subak.report.notes import VALUES_OF_TRACE, stretch_of
 from subak.report.number_text import NOTHING, count_text, difference_text
 from subak.report.page import FONT
 from subak.report.pictures import IMAGE_WIDTH, spec_of
@@ -105,9 +105,9 @@ def _value(column: Column, value: float, interval: tuple[float, float] | None) -
 def _best(results: Results) -> Markup:
     table = best_table(results)
     seeds = len(results.seeds)
-    trace = any(days is not None for days in results.days)
-    note = (f"In brackets: 95 % intervals {'of the typical week' if trace else 'over the seeds'}; the next best is "
-            f"compared with the best seed by seed.{f' {VALUES_OF_TRACE}' if trace else ''}"
+    traces = [days.days for days in results.days if days is not None]
+    note = (f"In brackets: 95 % intervals {f'of the typical {stretch_of(traces)}' if traces else 'over the seeds'}; the next best is "
+            f"compared with the best seed by seed.{f' {VALUES_OF_TRACE}' if traces else ''}"
             if seeds > 1 else "One seed: nothing says how much of a difference is chance.")
     return tags.tag("section", tags.tag("h2", table.caption), tags.tag("p", note, class_="note"),
                     shown(table)) if table.rows else Markup("")
