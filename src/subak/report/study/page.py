@@ -106,8 +106,9 @@ def _best(results: Results) -> Markup:
     table = best_table(results)
     seeds = len(results.seeds)
     traces = [days.days for days in results.days if days is not None]
-    note = (f"In brackets: 95 % intervals {f'of the typical {stretch_of(traces)}' if traces else 'over the seeds'}; the next best is "
-            f"compared with the best seed by seed.{f' {VALUES_OF_TRACE}' if traces else ''}"
+    what = f"of the typical {stretch_of(traces)}" if traces else "over the seeds"
+    note = (f"In brackets: 95 % intervals {what}; the next best is compared "
+            f"with the best seed by seed.{f' {VALUES_OF_TRACE}' if traces else ''}"
             if seeds > 1 else "One seed: nothing says how much of a difference is chance.")
     return tags.tag("section", tags.tag("h2", table.caption), tags.tag("p", note, class_="note"),
                     shown(table)) if table.rows else Markup("")
