@@ -1,25 +1,19 @@
-"""What tests ask of processes of runs: jobs as `subak.experiment.processes` does them."""
-import gc
+"""What tests ask of processes of runs: jobs as `subak.experiment.workers` does them."""
 import json
 import os
-import signal
 import sys
 from pathlib import Path
 
-from numba.core import config
-
-from subak.experiment import processes
+from subak.experiment.workers import news_of
 
 
 def seen(label, job, say):
     """Return what a process sees of itself and of its parent, as JSON."""
-    parent = Path("/proc", str(os.getppid()))
     found = {
-        "process": os.getpid(), "parent": os.getppid(), "program": (parent / "cmdline").read_text(),
-        "threads": len(list((parent / "task").iterdir())), "variables": dict(os.environ), "folder": str(Path.cwd()),
-        "path": sys.path, "modules": sorted(sys.modules), "checked": config.BOUNDSCHECK, "collects": gc.isenabled(),
+        "process": os.getpid(), "parent": os.getppid(), "variables": dict(os.environ), "folder": str(Path.cwd()),
+        "path": sys.path, "modules": sorted(sys.modules),
     }
-    import polars  # which a process has to load for itself, and which sets a variable
+    import polars  # which sets a variable
 
     return json.dumps(found | {"polars": polars.thread_pool_size()}).encode()
 
@@ -32,20 +26,13 @@ def writes_and_loops(label, folder, say):
     return bytes(sum(range(10**15)))
 
 
-def kills_the_server(label, job, say):
-    """Kill this process's parent, if that is a fork server."""
-    assert "forkserver" in Path(f"/proc/{os.getppid()}/cmdline").read_text()
-    os.kill(os.getppid(), signal.SIGKILL)
-    return b"killed"
-
-
 def dies(label, how, say):
-    """End by a signal."""
+    """End by a signal, or do nothing where that is 0."""
     os.kill(os.getpid(), how)
-    return b"not reached"
+    return b"alive"
 
 
 def two_that_loop(folder):
     """Ask two processes to loop for ever: what a test starts as a program, and kills."""
-    for _ in processes.news_of(writes_and_loops, {"one": folder, "two": folder}, 2, kept=False):
+    for _ in news_of(writes_and_loops, {"one": folder, "two": folder}, 2, kept=False):
         raise AssertionError("a process ended")

@@ -48,7 +48,6 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("drop_dead",
      "while sim.counts[LOST_EVENTS] > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):",
      "0  ->  -1"): "there are as many events of lost attempts as are counted",
-    ("fetch_next_end", "for resource in range(sim.fleet.free.shape[0]):", "0  ->  1"): "to fetch more changes nothing",
     ("in_one_block", "block = _at_a_line(int(ends.max(initial=0)))", "0  ->  1"): ONLY_ROOM,
     ("_memory", "return build_memory((0, 0), (0, 0), numbers)", "0  ->  1"): UNREAD,
     ("best_aligned", "if cost < least or (cost == least and machine < best):", "machine < best  ->  machine <= best"):

@@ -255,12 +255,12 @@ def lightly() -> None:
 
     from subak.cli.commands import compare
     from subak.experiment.parallel import jobs_of
-    from subak.experiment.run import load_inputs, simulate_into
+    from subak.experiment.run import simulate_into
     from subak.report import document
 
-    def run_all(scenario, folder, processes, on_news=None):
+    def run_all(scenario, inputs, folder, at_once, on_news=None):
         for job in jobs_of(scenario):
-            simulate_into(folder / job.label, scenario, job.scheduler, job.seed, load_inputs(scenario))
+            simulate_into(folder / job.label, scenario, job.scheduler, job.seed, inputs)
         return {}
 
     compare.run_all = run_all

@@ -75,7 +75,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.simulator.central.rigid": ("test_backfill.py",),
     "subak.simulator.central.by_address": ("test_kernel_state.py",),
     "subak.simulator.engine.attempts": (
-        "test_ahead.py", "test_interference.py", "test_failures.py", "test_endings.py", FAIR, *CENTRAL),
+        "test_interference.py", "test_failures.py", "test_endings.py", FAIR, *CENTRAL),
     "subak.simulator.engine.changes": CENTRAL,
     "subak.simulator.engine.heap": HAND,
     "subak.simulator.engine.interference": ("test_interference.py",),

@@ -23,8 +23,8 @@ from subak.api.threads import in_threads
 from subak.cli.progress import RunBars
 from subak.errors import InputError, PolicyError, RunError
 from subak.experiment.parallel import Job
-from subak.experiment.processes import DONE, FAILED, PROGRESS
 from subak.experiment.scenario import Scenario
+from subak.experiment.workers import DONE, FAILED, PROGRESS
 from subak.measures.runs import load_runs
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import hooks, next_fitting, policy

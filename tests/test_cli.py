@@ -523,6 +523,31 @@ def test_cut_short(large, tmp_path, command, number, code):
     assert wait_until(lambda: not in_session(process.pid), 10), "worker processes are left"
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_cut_short_while_threads_compute(large, tmp_path, number, code):
+    """Nothing is left, and Python does not clear away what they use: one is in a call that nobody can stop."""
+    script = ("import atexit, sys, time\nfrom pathlib import Path\nfrom subak.cli.main import main\n"
+              "from subak.experiment import parallel\nheld = parallel.simulate_held\n"
+              "def never_stops(scenario, name, seed, inputs, hear):\n"
+              f"    Path({str(tmp_path)!r}, f'began-{{name}}').touch()\n"
+              "    if name == 'best-fit':\n        bytes(sum(range(10**8)))\n        time.sleep(1e6)\n"
+              "    return held(scenario, name, seed, inputs, lambda progress: (time.sleep(0.1), hear(progress)))\n"
+              "parallel.simulate_held = never_stops\natexit.register(print, 'cleared away')\nmain()\n")
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "compare", large / "W", "--machines", "50", "--capacity", "slot=1",
+         "--schedulers", "first-fit,best-fit", "--processes", "2", "--out", tmp_path / "R"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert wait_until(lambda: len(list(tmp_path.glob("began-*"))) == 2, 90)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (code, "")
+    assert err == ("subak: interrupted; nothing was written\n" if number == signal.SIGINT else "")
+    assert leftovers(tmp_path) == []
+
+
 @pytest.mark.parametrize("command", ["simulate", "compare"])
 def test_a_policy_that_takes_its_process_down_is_named(run, small, tmp_path, command):
     policy = policy_file(tmp_path, WILD, "wild.py")

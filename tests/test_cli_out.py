@@ -260,7 +260,7 @@ def test_a_script_of_a_page_that_cannot_be_made_is_a_line(monkeypatch):
 
 
 def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):
-    def in_this_process(scenario, folder, processes, on_news):
+    def in_this_process(scenario, inputs, folder, at_once, on_news):
         write_run(folder / "first-fit", tasks=500)
         return {}
 
@@ -276,8 +276,8 @@ def test_a_page_that_fails_does_not_lose_the_runs(run, here, monkeypatch):
 
 def test_a_process_of_a_run_never_hears_ctrl_c():
     """Also the first, with which Python starts its tracker of resources, and lets signals through again."""
-    script = ("import os, pathlib, signal\nfrom subak.experiment import processes\n"
-              "started = processes._started(os.getpid, {})\n"
+    script = ("import os, pathlib, signal\nfrom subak.experiment import workers\n"
+              "started = workers._started(os.getpid, {})\n"
               "status = pathlib.Path(f'/proc/{started.process.pid}/status').read_text()\n"
               "blocked = int(status.split('SigBlk:')[1].split()[0], 16)\n"
               "started.end()\n"

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import forkserver
 
 import pytest
 import typer.main
@@ -23,7 +22,6 @@ from fuzz_tables import table_cases
 from fuzz_traces import FORMATS, JSON_READERS, trace_cases
 from subak.cli import app as commands
 from subak.cli.main import main
-from subak.experiment.fork_server import process_context
 from subak.workload.readers import READERS
 
 NOBODY = 65534
@@ -66,8 +64,6 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("fuzz")
     for folder in (home, home.parent, home.parent.parent):
         folder.chmod(0o755)
-    process_context()
-    forkserver.ensure_running()  # it keeps a socket where temporary files are, as long as this process lives
     return home
 
 

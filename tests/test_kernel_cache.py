@@ -21,7 +21,7 @@ from numba.core.funcdesc import default_mangler
 from numba.core.registry import cpu_target
 
 from subak import marks
-from subak.experiment import parallel, processes
+from subak.experiment import parallel, workers
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
 from subak.kernels import cache as kernel_cache
@@ -174,7 +174,7 @@ def test_every_engine_has_a_key_and_reaches_only_what_is_compiled():
     assert {engine.__name__ for engine in engines()} == {name for each in SCHEDULERS.values() for name in each.kernels}
     for engine in engines():
         plain = {each for each in reached_from(engine) if not hasattr(each, marks.COMPILED_AS)}
-        assert plain - {engine, marks.prefetch, marks.call} <= {each for each in plain if is_kernel(each)}
+        assert plain - {engine, marks.call} <= {each for each in plain if is_kernel(each)}
 
 
 def is_kernel(function):
@@ -545,16 +545,16 @@ def test_what_the_runs_of_a_comparison_have_to_say_is_said_once_by_the_first_pro
         run, monkeypatch, caplog, capsys, tmp_path):
     jobs, news = ["first-fit", "best-fit"], []
     for label in jobs:
-        forward = processes._Forward(news.append)
+        forward = workers._Forward(news.append)
         forward.label = label
         forward.emit(logging.makeLogRecord({"msg": "waiting for %s", "args": ("process 7",)}))
-        news.append(processes.News(label, processes.DONE))
+        news.append(workers.News(label, workers.DONE))
     monkeypatch.setattr(parallel, "news_of", lambda *_, **__: (each for each in news))
-    assert parallel.run_all(Scenario(schedulers=jobs), tmp_path, 2) == {}
+    assert parallel.run_all(Scenario(schedulers=jobs), None, tmp_path, 2) == {}
     assert lines(caplog) == ["waiting for process 7"]
     run("--version")  # from then on
     capsys.readouterr()
-    parallel.run_all(Scenario(schedulers=jobs), tmp_path, 2)
+    parallel.run_all(Scenario(schedulers=jobs), None, tmp_path, 2)
     assert capsys.readouterr().err == "subak: waiting for process 7\n"
 
 

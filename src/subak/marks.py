@@ -52,10 +52,3 @@ def call(functions: Any, number: int, tables: Any, now: float, count: int) -> in
     of what this one works on (kernels/state.py).
     """
     return int(functions[number](tables, now, count))
-
-
-def prefetch(array: Any, place: Any) -> None:
-    """Let the processor fetch array[place] that is soon to be written, wherever that is; nothing else comes of it.
-
-    For tables that no cache holds, where it is known a while before which item is next.
-    """

@@ -9,7 +9,7 @@ from typing import Any, Self
 from rich.progress import BarColumn, MofNCompleteColumn
 
 from subak.cli.progress import RunBars, compiling_notice
-from subak.experiment.processes import DONE, FAILED, PROGRESS, News
+from subak.experiment.workers import DONE, FAILED, PROGRESS, News
 from subak.report import tags
 from subak.report.console import bars as terminal_bars
 from subak.report.number_text import count_text, seconds_text

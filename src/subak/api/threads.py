@@ -1,60 +1,19 @@
-"""Runs in threads of this process: kernels let others run beside them, and nothing is loaded or compiled twice.
+"""Runs on threads of this process: kernels let others run beside them, and nothing is loaded or compiled twice.
 
 So a policy may be a function of a notebook, and runs share one workload in memory. The caller's thread hears what they
 say, draws it, and is the one that Ctrl-C reaches.
 """
-import queue
-import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from contextlib import closing
+from typing import TypeVar
 
-from subak.errors import SubakError
+from subak.errors import RunError, SubakError
 from subak.experiment.parallel import Job
-from subak.experiment.processes import DONE, FAILED, PROGRESS, STARTED, News
+from subak.experiment.workers import FAILED, PROGRESS, Here, News, Say, news_of
 from subak.simulator.engine.run_loop import Progress
 
-POLL_S = 0.2
 T = TypeVar("T")
 Work = Callable[[Job, Callable[[Progress], None]], T]
-
-
-class _StoppedError(BaseException):
-    """Ends a run that nobody waits for any more."""
-
-
-class _Crew(Generic[T]):
-    """Some threads, and what they say."""
-
-    def __init__(self, jobs: list[Job], work: Work[T]) -> None:
-        self.work = work
-        self.waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self.said: queue.SimpleQueue[tuple[News, T | BaseException | None]] = queue.SimpleQueue()
-        self.stopped = threading.Event()
-        for job in jobs:
-            self.waiting.put(job)
-
-    def serve(self) -> None:
-        """Do one job after the other, and say what became of each."""
-        while not self.stopped.is_set():
-            try:
-                job = self.waiting.get_nowait()
-            except queue.Empty:
-                return
-            self.said.put((News(job.label, STARTED), None))
-            try:
-                self.said.put((News(job.label, DONE), self.work(job, self._hearing(job.label))))
-            except _StoppedError:
-                return
-            except BaseException as error:  # whatever it is, it is raised where somebody waits for it
-                self.said.put((News(job.label, FAILED, error=str(error)), error))
-
-    def _hearing(self, label: str) -> Callable[[Progress], None]:
-        def hear(progress: Progress) -> None:
-            if self.stopped.is_set():
-                raise _StoppedError
-            self.said.put((News(label, PROGRESS, progress), None))
-
-        return hear
 
 
 def in_threads(
@@ -64,24 +23,22 @@ def in_threads(
 
     What is raised that is no failure of a run, such as Ctrl-C, ends all of them.
     """
-    crew: _Crew[T] = _Crew(jobs, work)
     done: dict[str, T] = {}
     failed: dict[str, SubakError] = {}
-    try:
-        for _ in range(min(threads, len(jobs))):
-            threading.Thread(target=crew.serve, daemon=True).start()
-        while len(done) + len(failed) < len(jobs):
+
+    def here(job: Job) -> Here:
+        def do(say: Say) -> None:
             try:
-                news, result = crew.said.get(timeout=POLL_S)
-            except queue.Empty:
-                continue
+                done[job.label] = work(job, lambda progress: say(News(job.label, PROGRESS, progress)))
+            except SubakError as error:
+                failed[job.label] = error
+                raise
+
+        return Here(do)
+
+    with closing(news_of(None, {job.label: here(job) for job in jobs}, threads, kept=False)) as found:
+        for news in found:
+            if news.kind == FAILED:
+                failed.setdefault(news.label, RunError(news.error))
             on_news(news)
-            if isinstance(result, SubakError):
-                failed[news.label] = result
-            elif isinstance(result, BaseException):
-                raise result
-            elif result is not None:
-                done[news.label] = result
-    finally:
-        crew.stopped.set()
     return done, failed

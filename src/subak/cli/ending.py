@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from subak import exit_codes
-from subak.collection import without_collection
 
 INTERRUPTION = "interrupted; nothing was written"
 
@@ -26,15 +25,13 @@ def loading() -> Iterator[None]:
     For what loads before a command has begun, and so has nothing to clear away.
     """
     if threading.current_thread() is not threading.main_thread():
-        with without_collection():
-            yield
+        yield
         return
     heard = callable(signal.getsignal(signal.SIGINT))  # not where a shell told us to ignore it
     before = {number: signal.signal(number, _end)
               for number in ((signal.SIGINT, signal.SIGTERM) if heard else (signal.SIGTERM,))}
     try:
-        with without_collection():
-            yield
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -3,6 +3,7 @@
 Everything that takes a while to load is imported inside `main`.
 """
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -10,12 +11,27 @@ from contextlib import suppress
 
 from subak import exit_codes
 from subak.cli.ending import INTERRUPTION, CommandEndedError, loading
-from subak.collection import end_without_collection
 
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
-    end_without_collection()
+    try:
+        _main()
+    except SystemExit as ended:
+        _leave(ended.code)
+        raise
+
+
+def _leave(code: object) -> None:
+    """End at once where a thread still computes: Python would clear away what it uses, and may die of that."""
+    workers = sys.modules.get("subak.experiment.workers")
+    if workers and isinstance(code, int) and any(thread.is_alive() for thread in workers.left):
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def _main() -> None:
     with loading():
         _app()  # takes seconds on a cold disk
     NOTICES.said.clear()

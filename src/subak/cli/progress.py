@@ -4,7 +4,7 @@ from types import TracebackType
 
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TimeRemainingColumn
 
-from subak.experiment.processes import DONE, FAILED, PROGRESS, STARTED, News
+from subak.experiment.workers import DONE, FAILED, PROGRESS, STARTED, News
 from subak.kernels.files import kernel_folder
 from subak.kernels.kernel import is_compiled
 from subak.policy_files import named_scheduler

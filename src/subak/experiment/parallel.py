@@ -1,4 +1,4 @@
-"""Many runs at once: one process a run, so that a run's memory is its own and one that dies takes nothing with it."""
+"""Does many runs at once: those of our schedulers on threads that share the inputs, a user's policy in a process."""
 import logging
 import os
 import shutil
@@ -10,10 +10,13 @@ from pathlib import Path
 import msgspec
 
 from subak.errors import InputError, RunError
-from subak.experiment.processes import FAILED, NOTICE, PROGRESS, STARTED, News, Say, news_of
-from subak.experiment.run import load_inputs, run_label, simulate_in
+from subak.experiment.run import Done, load_inputs, run_label, simulate_held, simulate_in, write_run
 from subak.experiment.scenario import Scenario, seeds_of
-from subak.policy_files import named_scheduler
+from subak.experiment.workers import DONE, FAILED, NOTICE, PROGRESS, STARTED, Here, News, Say, news_of
+from subak.fleet.table import Fleet
+from subak.policy_files import is_users, named_scheduler
+from subak.simulator.engine.run_loop import Progress
+from subak.workload.table import Workload
 
 LABEL_BYTES = 200  # of the name of a run, which is that of its folder
 
@@ -53,42 +56,56 @@ def in_good_order(jobs: list[Job]) -> list[Job]:
 
 
 def run_all(
-    scenario: Scenario, folder: Path, processes: int, on_news: Callable[[News], None] | None = None
+    scenario: Scenario, inputs: tuple[Workload, Fleet], folder: Path, at_once: int,
+    on_news: Callable[[News], None] | None = None,
 ) -> dict[str, str]:
-    """Write every run of the scenario into *folder*/LABEL, *processes* at a time.
+    """Write every run of the scenario into *folder*/LABEL, so many *at_once*; its inputs are loaded.
 
     Returns the error of each run that failed; the others are not touched by it. Raises RunError when every run failed.
     """
     jobs = in_good_order(jobs_of(scenario))
-    errors = _in_processes(scenario, {job: folder / job.label for job in jobs}, processes, on_news)
+    errors = _done(scenario, inputs, {job: folder / job.label for job in jobs}, at_once, on_news)
     if len(errors) == len(jobs):
         raise RunError("; ".join(dict.fromkeys(errors.values())))
     return errors
 
 
-def run_apart(scenario: Scenario, folder: Path, on_news: Callable[[News], None]) -> None:
-    """Write the one run of the scenario into *folder*, which is empty, in a process that can be ended at any time.
+def run_apart(
+    scenario: Scenario, inputs: tuple[Workload, Fleet], folder: Path, on_news: Callable[[News], None]
+) -> None:
+    """Write the one run of the scenario into *folder*, which is empty; a user's policy can be ended at any time.
 
     Raises RunError when it failed.
     """
-    errors = _in_processes(scenario, {job: folder for job in jobs_of(scenario)}, 1, on_news)
+    errors = _done(scenario, inputs, {job: folder for job in jobs_of(scenario)}, 1, on_news)
     for error in errors.values():
         raise RunError(error)
 
 
-def _in_processes(
-    scenario: Scenario, folders: dict[Job, Path], processes: int, on_news: Callable[[News], None] | None
+def _done(
+    scenario: Scenario, inputs: tuple[Workload, Fleet], folders: dict[Job, Path], at_once: int,
+    on_news: Callable[[News], None] | None,
 ) -> dict[str, str]:
-    """Do each job into its folder, *processes* at a time; return the errors by label, whose folders are gone."""
+    """Do each job into its folder, so many *at_once*; return the errors by label, whose folders are gone.
+
+    What a thread has done is written here, so that nobody writes any more once this ends.
+    """
     packed = msgspec.msgpack.encode(scenario)
-    jobs = {job.label: (packed, folder, job) for job, folder in folders.items()}
+    held: dict[str, Done] = {}
+    of_label = {job.label: job for job in folders}
+    jobs = {job.label: (packed, folder, job) if is_users(job.scheduler) else
+            _held_job(job, scenario, inputs, held) for job, folder in folders.items()}
     errors: dict[str, str] = {}
     notices: set[str] = set()
-    with closing(news_of(_run, jobs, processes, kept=False)) as found:
+    with closing(news_of(_run, jobs, at_once, kept=False)) as found:
         for news in found:
             if news.kind == FAILED:
                 errors[news.label] = news.error
-                shutil.rmtree(jobs[news.label][1], ignore_errors=True)
+                shutil.rmtree(folders[of_label[news.label]], ignore_errors=True)
+            if news.kind == DONE and news.label in held:
+                job = of_label[news.label]
+                folders[job].mkdir(exist_ok=True)
+                write_run(folders[job], held.pop(news.label), scenario, job.scheduler, job.seed)
             if news.kind == NOTICE and news.notice not in notices:
                 notices.add(news.notice)
                 logging.getLogger("subak").warning(news.notice)
@@ -97,8 +114,25 @@ def _in_processes(
     return errors
 
 
+def _held_job(job: Job, scenario: Scenario, inputs: tuple[Workload, Fleet], held: dict[str, Done]) -> Here:
+    """Return a job for a thread: one run, which it puts among the *held* by its label."""
+    def do(say: Say) -> None:
+        def hear(progress: Progress) -> None:
+            say(News(job.label, PROGRESS, progress))
+
+        held[job.label] = _without_memory(simulate_held(scenario, job.scheduler, job.seed, inputs, hear))
+
+    return Here(do)
+
+
+def _without_memory(done: Done) -> Done:
+    """Leave out the memory of this process, which is not the run's."""
+    speed = msgspec.structs.replace(done.summary.speed, peak_memory_bytes=None)
+    return done._replace(summary=msgspec.structs.replace(done.summary, speed=speed))
+
+
 def _run(label: str, work: tuple[bytes, Path, Job], say: Say) -> bytes:
-    """Do one run into its folder."""
+    """Do one run into its folder, in a process of its own."""
     packed, folder, job = work
     scenario = msgspec.msgpack.decode(packed, type=Scenario)
     folder.mkdir(exist_ok=True)

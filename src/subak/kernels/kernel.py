@@ -16,9 +16,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typeinfer import register_dispatcher
 from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_global, make_overload_template
 
-import subak.kernels.calls
-import subak.kernels.prefetch  # noqa: F401  (Numba knows of both from then on)
-from subak.collection import seldom_collection
+import subak.kernels.calls  # noqa: F401  (Numba knows of it from then on)
 from subak.kernels.cache import KernelCache, is_kept
 from subak.kernels.compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
 from subak.kernels.interrupts import heard_outside_of_llvm
@@ -44,7 +42,7 @@ class _Kernel(CPUDispatcher):
         self._cache = KernelCache(self.py_func)
 
     def compile(self, signature: Any) -> Any:
-        with global_compiler_lock, heard_outside_of_llvm(), self._cache.compiling(), seldom_collection():
+        with global_compiler_lock, heard_outside_of_llvm(), self._cache.compiling():
             return super().compile(signature)
 
     @functools.cached_property

@@ -35,7 +35,7 @@ FUNCTION: Any = types.FunctionType
 LIBRARIES = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
 # flags, passes, types of our own, and what is kept
 COMPILER = [Path(__file__).with_name(f"{name}.py")
-            for name in ("kernel", "compiler", "indices", "prefetch", "calls", "state", "cache")]
+            for name in ("kernel", "compiler", "indices", "calls", "state", "cache")]
 
 
 class UnknownValueError(TypeError):

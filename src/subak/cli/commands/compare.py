@@ -1,4 +1,4 @@
-"""`subak compare`: many schedulers and seeds on one workload, in parallel processes."""
+"""`subak compare`: many schedulers and seeds on one workload, as many runs at once as there are cores."""
 from pathlib import Path
 
 from subak.cli.progress import RunBars
@@ -6,6 +6,7 @@ from subak.errors import RunError
 from subak.experiment.parallel import jobs_of, run_all
 from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, settle_resample
 from subak.experiment.scenario import Scenario
+from subak.fleet.table import Fleet
 from subak.measures.runs import COMPARISON, load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
@@ -14,6 +15,7 @@ from subak.report.console import Console, echo, waiting
 from subak.report.terminal import comparison_table
 from subak.threads import usable_cores
 from subak.toml_files import write_toml
+from subak.workload.table import Workload
 
 MARKER = COMPARISON  # only a folder with it is ever replaced
 
@@ -23,16 +25,16 @@ def compare(scenario: Scenario, files: list[Path], processes: int | None, out: P
     inputs = inputs_of(scenario, *files)
     if out is not None:
         refuse_folder(out, MARKER, overwrite, inputs)
-    scenario, tasks = _settled(scenario)
+    scenario, loaded = _settled(scenario)
     labels = [job.label for job in jobs_of(scenario)]
     at_once = processes or usable_cores()
     if out is None:
         with scratch_folder() as folder:
-            errors = _run(scenario, labels, folder, at_once, tasks)
+            errors = _run(scenario, loaded, labels, folder, at_once)
             table = comparison_table(load_runs(folder))
     else:
         with new_folder(out, MARKER, overwrite, inputs) as folder:
-            errors = _run(scenario, labels, folder, at_once, tasks)
+            errors = _run(scenario, loaded, labels, folder, at_once)
         _write_page(out)  # the runs are safe by now
         table = comparison_table(load_runs(out))
     Console().print(table)
@@ -42,8 +44,8 @@ def compare(scenario: Scenario, files: list[Path], processes: int | None, out: P
         raise RunError("; ".join(errors.values()))
 
 
-def _settled(scenario: Scenario) -> tuple[Scenario, int]:
-    """Return how seeds change the workload, and its tasks; every run reads it for itself.
+def _settled(scenario: Scenario) -> tuple[Scenario, tuple[Workload, Fleet]]:
+    """Return how seeds change the workload, and the inputs, which runs on threads share.
 
     Raises InputError where no run could begin.
     """
@@ -51,7 +53,7 @@ def _settled(scenario: Scenario) -> tuple[Scenario, int]:
     found = [find_scheduler(name, scenario.check_policy, scenario.parameters) for name in scenario.schedulers]
     loaded = load_inputs(scenario)
     refuse_unfit(scenario, found, loaded)
-    return settle_resample(scenario, loaded[0]), len(loaded[0].tasks)
+    return settle_resample(scenario, loaded[0]), loaded
 
 
 def _write_page(folder: Path) -> None:
@@ -62,9 +64,11 @@ def _write_page(folder: Path) -> None:
         write_report(folder)
 
 
-def _run(scenario: Scenario, labels: list[str], folder: Path, processes: int, tasks: int) -> dict[str, str]:
+def _run(
+    scenario: Scenario, loaded: tuple[Workload, Fleet], labels: list[str], folder: Path, at_once: int
+) -> dict[str, str]:
     """Do the runs and write what was compared; return the errors of those that failed."""
     (folder / "runs").mkdir()
     write_toml({"workload": scenario.workload, "runs": labels}, folder / MARKER)
-    with RunBars(labels, tasks, scenario.schedulers) as bars:
-        return run_all(scenario, folder / "runs", processes, bars.show)
+    with RunBars(labels, len(loaded[0].tasks), scenario.schedulers) as bars:
+        return run_all(scenario, loaded, folder / "runs", at_once, bars.show)

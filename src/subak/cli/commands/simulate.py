@@ -99,7 +99,7 @@ def _run(scenario: Scenario, inputs: tuple[Workload, Fleet], folder: Path, overw
                           overwrite)
         else:  # a policy of somebody's may loop for ever, or die, and take this process with it
             with new_folder(folder, "summary.json", overwrite) as partial:
-                run_apart(scenario, partial, bars.show)
+                run_apart(scenario, inputs, partial, bars.show)
 
 
 @contextmanager

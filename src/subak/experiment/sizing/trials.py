@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import NamedTuple
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
 
 import msgspec
 import polars as pl
 
 from subak.errors import InputError, RunError
-from subak.experiment.fork_server import Caller, new_pool, starting, take_over
 from subak.experiment.run import of_seed, simulated
 from subak.experiment.sizing.candidates import Candidate, Question, load_question
+from subak.experiment.spawn import end_with, new_pool, starting
 from subak.fleet.table import Fleet
 from subak.measures.measured import values_of
 from subak.measures.objective import read_objective
@@ -121,9 +122,9 @@ def trying(
 _trials: list[Trials] = []  # of this process, where it is one of several
 
 
-def _begin(by: Caller, packed: bytes) -> None:
+def _begin(lifeline: "Connection[Any, Any]", packed: bytes) -> None:
     """Load what is run in this process."""
-    take_over(by)
+    end_with(lifeline)
     _trials.append(Trials(msgspec.msgpack.decode(packed, type=Question)))
 
 

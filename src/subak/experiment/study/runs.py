@@ -6,12 +6,12 @@ from contextlib import closing
 import msgspec
 
 from subak.errors import SubakError
-from subak.experiment.processes import FAILED, LAST, NOTICE, Say, news_of
 from subak.experiment.run import summary_of
 from subak.experiment.scenario import Scenario
 from subak.experiment.study.inputs import Kept
 from subak.experiment.study.plan import Work
 from subak.experiment.study.records import Record, packed
+from subak.experiment.workers import FAILED, LAST, NOTICE, Say, news_of
 
 # One thread of Polars a process, which does small tables faster, and adds up in one order however many cores there are.
 ENVIRONMENT = {"POLARS_MAX_THREADS": "1"}

@@ -2,14 +2,16 @@
 import functools
 import multiprocessing
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
 from types import TracebackType
+from typing import Any
 
 import msgspec
 
 from subak.errors import RunError
-from subak.experiment.fork_server import Caller, new_pool, starting, take_over
 from subak.experiment.run import energy_of, load_inputs, of_seed, simulated
 from subak.experiment.scenario import Scenario
+from subak.experiment.spawn import end_with, new_pool, starting
 from subak.experiment.tuning.question import Space, Values
 from subak.fleet.table import Fleet
 from subak.measures.energy.measure import energy_use
@@ -56,9 +58,9 @@ class Runs:
                            "--check-policy says where)") from None
 
 
-def _begin(by: Caller, told: list[tuple[bytes, str]]) -> None:
+def _begin(lifeline: "Connection[Any, Any]", told: list[tuple[bytes, str]]) -> None:
     """Note what there is to do; nothing goes on without the process that asked."""
-    take_over(by)
+    end_with(lifeline)
     _told[:] = told
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from subak import exit_codes
-from subak.collection import end_without_collection, without_collection
 from subak.errors import InputError, StoreUnfitError, SubakError
 from subak.live.config import GlobalMasterFile, LocalMasterFile, WorkerFile, read
 from subak.live.process import lifeline
@@ -61,9 +60,7 @@ def serve(role: str, path: Path, line: int = lifeline.NO_FILE, leave: bool = Fal
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {role} {plain(path.stem)}: {plain(words)}\n")
         sys.stderr.flush()
 
-    end_without_collection()
-    with without_collection():
-        process = made(role, path, say)
+    process = made(role, path, say)
     if leave:
         process.leave = True
     process.lifeline = lifeline.take(line) if line != lifeline.NO_FILE else line

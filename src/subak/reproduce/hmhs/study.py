@@ -9,7 +9,7 @@ import polars as pl
 import scipy  # its parts load when they are first used
 
 from subak.errors import RunError
-from subak.experiment.processes import DONE, FAILED, STARTED, News, Say, news_of
+from subak.experiment.workers import DONE, FAILED, STARTED, News, Say, news_of
 from subak.fleet.locality import LEVELS, NO_HOLDER, has_inputs, input_level
 from subak.fleet.table import Fleet, make_fleet
 from subak.placement.mapreduce.batch import find_batch

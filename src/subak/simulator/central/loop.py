@@ -30,7 +30,6 @@ from subak.simulator.engine.attempts import (
     commit,
     drop_dead,
     end_time,
-    fetch_next_end,
     forget_lost_events,
     is_alive,
     note_freed,
@@ -192,7 +191,6 @@ def apply_ends(sim: Simulation, time: float) -> None:
         task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
         alive = is_alive(sim, sim.events.slot[0])
         drop_first(sim.events)
-        fetch_next_end(sim)
         if alive:
             sim.counts[EVENTS] += 1
             if changes_use(sim, task):

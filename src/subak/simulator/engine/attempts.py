@@ -4,7 +4,7 @@ import numpy as np
 
 from subak.fleet.amounts import give_back
 from subak.fleet.speeds import attempt_seconds, run_seconds
-from subak.marks import inlined, noinline, prefetch
+from subak.marks import inlined, noinline
 from subak.placement.claims import (
     TASK_RUNNING,
     TASK_WAITING,
@@ -132,20 +132,6 @@ def drop_dead(sim: Simulation) -> None:
     while sim.counts[LOST_EVENTS] > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
         drop_first(sim.events)
         sim.counts[LOST_EVENTS] -= 1
-
-
-@inlined
-def fetch_next_end(sim: Simulation) -> None:
-    """Have fetched what the next end changes: nobody has looked at it since the attempt began, as many ago as run."""
-    if sim.events.size[SIZE] == 0:
-        return
-    task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
-    prefetch(sim.claims.status, task)
-    prefetch(sim.progress.event, task)
-    prefetch(sim.tasks.shape, task)
-    prefetch(sim.step.is_freed, machine)
-    for resource in range(sim.fleet.free.shape[0]):
-        prefetch(sim.fleet.free, (resource, machine))
 
 
 @noinline

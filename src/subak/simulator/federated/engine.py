@@ -16,10 +16,9 @@ from subak.federation.serving import Service, entered, signature_of
 from subak.kernels.kernel import SETTINGS
 from subak.kernels.state import Addressed, addressed
 from subak.kernels.together import Job, kernels_of
-from subak.marks import call
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
-from subak.simulator.federated.loop import HANDLE, LOOK_AHEAD, NOTHING, advance, carry_out
-from subak.simulator.federated.network import BEGUN, DRIVEN, LOOKS_AHEAD, Network, note_batch, place_of
+from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
+from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch, place_of
 from subak.simulator.federated.operations import apply_faults, boot_all, catch_up, change_machine, serve
 
 
@@ -28,9 +27,8 @@ class LoopTables(NamedTuple):
 
     sim: Simulation
     net: Network
-    services: Any  # int64[6], addresses of what serves each role, passes over heartbeats, and looks ahead; in plain
-    # Python functions
-    tables: np.ndarray  # int64[6], addresses of what these work on; not used in plain Python
+    services: Any  # int64[5], addresses of what serves each role, and passes over heartbeats; in plain Python functions
+    tables: np.ndarray  # int64[5], addresses of what these work on; not used in plain Python
     due: np.ndarray  # MESSAGE[1], what was handled last
     out: Outbox  # what its handler posted
 
@@ -56,8 +54,6 @@ def run_federated(loop: LoopTables, _now: float, budget: int) -> int:
         else:
             note_batch(net, due[0])
             task = serve(services, tables, HANDLER[kind], sim.clock[NOW])
-            if net.size[LOOKS_AHEAD]:
-                call(services, LOOK_AHEAD, tables[LOOK_AHEAD], sim.clock[NOW], 1)
             if task != NOBODY:
                 net.processing[place_of(task)] += net.service[kind]
         if carry_out(sim, net, HANDLER[kind], out):
@@ -73,7 +69,7 @@ class Services:
     """The functions that serve each role, the tables that they work on, and the loop that calls them."""
 
     def __init__(self, loop: Callable[..., int] | None, serve: Any, tables: tuple[Addressed, ...]) -> None:
-        """*loop*: compiled; None in plain Python. *serve*: int64[6], or functions."""
+        """*loop*: compiled; None in plain Python. *serve*: int64[5], or functions."""
         self.loop, self.serve, self.tables = loop, serve, tables
         self._last: tuple[tuple[Any, ...], Addressed] | None = None
 

@@ -33,10 +33,9 @@ from subak.federation.messages import (
     RAN_TOO_LONG,
     READY,
     UPDATE,
-    WORKER,
     Outbox,
 )
-from subak.marks import call, inlined, noinline, prefetch
+from subak.marks import call, inlined, noinline
 from subak.placement.claims import (
     KEPT,
     OUTBOX_FULL,
@@ -53,7 +52,6 @@ from subak.placement.claims import (
 from subak.simulator.engine.attempts import (
     commit,
     drop_dead,
-    fetch_next_end,
     forget_lost_events,
     lose,
     note_loss,
@@ -61,7 +59,7 @@ from subak.simulator.engine.attempts import (
     stop,
 )
 from subak.simulator.engine.changes import apply_change
-from subak.simulator.engine.heap import SIZE, drop_first, first_time
+from subak.simulator.engine.heap import drop_first, first_time
 from subak.simulator.engine.recorder import finish, pass_time
 from subak.simulator.engine.state import (
     ACCOUNTED,
@@ -126,7 +124,7 @@ from subak.simulator.federated.timeline import record_messages, turn_interval
 from subak.simulator.mishaps.fates import KILLED
 
 HANDLE, NOTHING, MESSAGES_FULL, QUEUES_CHANGE = 10, 11, 12, 13  # beside the reasons for which a loop comes back
-IDLE, LOOK_AHEAD = 4, 5  # of the services, behind those of the roles: what passes over heartbeats, what looks ahead
+IDLE = 4  # of the services, behind those of the roles: what passes over heartbeats
 
 
 @inlined
@@ -282,7 +280,6 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     """End an attempt whose run time is over, and tell its worker."""
     task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
     drop_first(sim.events)
-    fetch_next_exit(sim, net)
     note_progress(sim, net, time)
     sim.clock[NOW] = time
     sim.counts[EVENTS] += 1
@@ -301,16 +298,6 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
     due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == HAS_FAILED else 0
     return HANDLE
-
-
-@inlined
-def fetch_next_exit(sim: Simulation, net: Network) -> None:
-    """Have fetched what the next end of an attempt changes, and tells its worker."""
-    fetch_next_end(sim)
-    if sim.events.size[SIZE] > 0:
-        prefetch(net.number, sim.events.slot[0]["item"])
-        prefetch(net.handle, sim.events.slot[0]["item"])
-        prefetch(net.busy, net.first[WORKER] + sim.events.slot[0]["place"])
 
 
 @noinline

@@ -37,7 +37,6 @@ from subak.fleet.table import Fleet
 from subak.queues.tree import TreeFile
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.federated.ahead import AheadTables, look_ahead
 from subak.simulator.federated.heartbeats.idle import IdleTables, serve_idle
 from subak.simulator.federated.network import PLACES_MASK
 from subak.simulator.federated.simulate import Architecture, Instance
@@ -414,8 +413,5 @@ MEGHA = Architecture(
     number=lambda roles: roles.jobs.number,
     idle=(serve_idle, lambda roles, simulation, network, due, out: IdleTables(
         roles.masters, roles.locals, roles.rules, network.beats, network.owed, network.events.size)),
-    ahead=(look_ahead, lambda roles, simulation, network, due, out: AheadTables(
-        roles.submitters, roles.masters, roles.locals, roles.workers, roles.jobs, simulation.fleet, simulation.events,
-        network.handle, due, out)),
 )
 CENTRAL = replace(MEGHA, fixed={"global_masters": 1, "local_masters": 1})

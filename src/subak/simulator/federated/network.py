@@ -31,7 +31,7 @@ from subak.federation.messages import (
     UPDATE,
     WORKER,
 )
-from subak.marks import inlined, noinline, prefetch
+from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
 from subak.simulator.engine.state import FIRST_RESOURCE, NEXT_ARRIVAL, UNREAD_FROM, Simulation
@@ -75,7 +75,7 @@ from subak.simulator.mishaps.faults import (
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
 # size
-FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN, DRIVEN, CLUSTERS, NEXT_CANCEL, LOOKS_AHEAD = range(10)
+FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN, DRIVEN, CLUSTERS, NEXT_CANCEL = range(9)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
 PLACE_BITS = 32  # of a task's number: its place in tables by task; where all have places, the number is the place
 PLACES_MASK = (1 << PLACE_BITS) - 1
@@ -104,9 +104,9 @@ class Network(NamedTuple):
     sent: np.ndarray  # float64[slot], seconds
     armed_in: np.ndarray  # int32[slot], the receiver's incarnation in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
-    size: np.ndarray  # int64[10]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a
+    size: np.ndarray  # int64[9]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a
     # message is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS,
-    # NEXT_CANCEL (the cancellation that comes next), LOOKS_AHEAD (whether rows are fetched that messages will change)
+    # NEXT_CANCEL (the cancellation that comes next)
     first: np.ndarray  # int64[role + 1], where the addresses of a role begin
     busy: np.ndarray  # float64[address], until when it serves
     worked: np.ndarray  # float64[address], seconds of service so far
@@ -151,7 +151,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     return Network(
         events=build_events(slots), line=build_line(slots), beats=build_beats(roles[LOCAL_MASTER]),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
-        slot=_from_last(0, slots), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        slot=_from_last(0, slots), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=address["busy"], worked=address["worked"], queued=address["queued"], incarnation=address["incarnation"],
         owed=address["owed"], service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
@@ -244,8 +244,6 @@ def enter(net: Network, now: float, time: float, message: np.void) -> None:
         net.size[LIVELY] += 1
     sequence = net.events.size[SEQUENCE]
     net.events.size[SEQUENCE] += 1
-    if CROSSES[message["kind"]]:
-        prefetch(net.busy, net.first[HANDLER[message["kind"]]] + message["to"])
     if CROSSES[message["kind"]] and may_join(net.line, time):
         join(net.line, time, sequence, slot, ARRIVING)
     elif message["kind"] == BEAT and net.beats.size[IS_ON] and may_join_beats(net.beats, time):

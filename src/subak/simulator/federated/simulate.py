@@ -33,7 +33,6 @@ from subak.simulator.federated.network import (
     CLUSTERS,
     DRIVEN,
     LAW,
-    LOOKS_AHEAD,
     MARGIN,
     MEAN,
     NEXT_TREE,
@@ -101,7 +100,6 @@ class Architecture:
     submitter: Callable[[Any], np.ndarray] | None = None  # int32[task], whose it is, where there are several
     number: Callable[[Any], np.ndarray] | None = None  # int64[task], by which roles name a task; None: by its place
     idle: Beside | None = None  # what passes over heartbeats that change nothing
-    ahead: Beside | None = None  # what has those rows fetched that messages will change
     batch: Callable[[Any], np.ndarray] | None = None  # of roles that submit in batches: int32[task], tasks in its batch
     fixed: dict[str, Any] = field(default_factory=dict)  # settings that this architecture is defined by
 
@@ -234,7 +232,6 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     if architecture.idle is not None and not in_full and faults is None:
         charged = roles.topology.size if settings.updates == "full" else np.zeros(1, np.int32)
         arm_beats(network.beats, settings, network.first, network.service, network.part, charged)
-    network.size[LOOKS_AHEAD] = compiled and architecture.ahead is not None
     services = build_services(*_served(architecture, roles, network, simulation, due, out, spare),
                               (simulation, network, due, out) if compiled else None)
     change = architecture.change_queues
@@ -247,16 +244,16 @@ def _served(
     architecture: Architecture, roles: Any, network: Network, simulation: Simulation, due: np.ndarray, out: Outbox,
     spare: tuple[int, ...],
 ) -> tuple[tuple[Callable[..., int], ...], tuple[Any, ...]]:
-    """Return the functions that serve the roles, behind them what passes over heartbeats, and looks ahead; tables.
+    """Return the functions that serve the roles, behind them what passes over heartbeats; tables.
 
     *spare*: as of the outbox, by role.
     """
     serve = list(architecture.serve)
     tables = [each._replace(out=part_of(out, most))
               for each, most in zip(architecture.tables(roles, simulation, due, out), spare, strict=True)]
-    for beside in (architecture.idle, architecture.ahead):
-        serve.append(serve[0] if beside is None else beside[0])  # if there is none, nobody asks for it
-        tables.append(tables[0] if beside is None else beside[1](roles, simulation, network, due, out))
+    idle = architecture.idle
+    serve.append(serve[0] if idle is None else idle[0])  # if there is none, nobody asks for it
+    tables.append(tables[0] if idle is None else idle[1](roles, simulation, network, due, out))
     return tuple(serve), tuple(tables)
 
 

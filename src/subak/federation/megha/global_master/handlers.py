@@ -80,7 +80,6 @@ from subak.federation.megha.global_master.state import (
     is_here,
 )
 from subak.federation.megha.global_master.view import (
-    LOOKED_AHEAD,
     MISSING,
     NOTHING_NEW,
     begin_update,
@@ -88,7 +87,6 @@ from subak.federation.megha.global_master.view import (
     forget_flight,
     give_in_view,
     is_mine,
-    look_ahead,
     size_in_view,
     take_in_view,
 )
@@ -340,11 +338,7 @@ def apply_entries(  # noqa: PLR0913, PLR0917  (a role, what all know, a span of 
 ) -> int:
     """Apply entries first .. last - 1 of a ledger, as far as there is room for what they lead to; return how far."""
     version, place = first, ring_place(ledger, first)
-    ahead, looked_at = first, place
     while version < last and not is_filling(out):
-        while ahead < min(version + LOOKED_AHEAD, last):
-            look_ahead(master, ledger.entry[looked_at]["machine"])
-            ahead, looked_at = ahead + 1, behind(ledger, looked_at)
         apply_entry(master, topology, rules, tasks, now, ledger.entry[place], out)
         version, place = version + 1, behind(ledger, place)
     return version

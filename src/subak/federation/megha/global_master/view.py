@@ -31,9 +31,8 @@ from subak.federation.messages import CONCLUSIVE, NOBODY
 from subak.fleet.amounts import shift
 from subak.fleet.index import lower_summary, note_freed_block
 from subak.fleet.state import BLOCK
-from subak.marks import inlined, noinline, prefetch
+from subak.marks import inlined, noinline
 
-LOOKED_AHEAD = 12  # entries after which one is applied that is looked at now
 NOTHING_NEW, MISSING = -1, -2  # what an update brings instead of a version to apply it from
 
 
@@ -63,13 +62,6 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     if first > seen and ledger.entry[ring_place(ledger, first)]["kind"] != ENTRY_WHOLE:
         return MISSING
     return int(start)
-
-
-@inlined
-def look_ahead(master: GlobalMaster, machine: int) -> None:
-    """Fetch what an entry about a machine will change: a view of very many machines is in no cache."""
-    for resource in range(master.fleet.free.shape[0]):
-        prefetch(master.fleet.free, (resource, machine))
 
 
 @inlined

@@ -1,0 +1,76 @@
+"""Starts processes for runs: each a new Python, which ends with the program, whatever either of them does."""
+import fcntl
+import functools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from types import ModuleType
+from typing import Any
+
+from subak.errors import RunError
+
+CONTEXT = multiprocessing.get_context("spawn")  # to fork a program with threads, such as those of polars, may hang
+_ONE = threading.Lock()  # held by who starts a process
+
+
+def new_pool(processes: int, begin: Callable[..., None], *told: object) -> ProcessPoolExecutor:
+    """Return a pool of processes, each of which calls *begin* with the lifeline and what is *told*.
+
+    Raises RunError where the system has no semaphores, which are files in /dev/shm.
+    """
+    try:
+        return ProcessPoolExecutor(processes, CONTEXT, begin, (lifeline(), *told))
+    except (OSError, ImportError) as error:
+        raise RunError(f"no processes can be started for runs: {error}; Python needs semaphores for that, which are "
+                       "files in /dev/shm") from None
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Start processes inside this: they never hear Ctrl-C, which is for the program, and do not run its file.
+
+    A process would run the file of the program first: nothing of it is needed, and it may start us.
+    """
+    resource_tracker.ensure_running()  # starting it lets signals through again, so not while a process is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited, and kept through its imports
+    with _ONE:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def lifeline() -> "Connection[Any, Any]":
+    """Return the end of a pipe that a process is handed: nobody writes to it, and it closes when the program ends."""
+    return _pipe()[0]
+
+
+@functools.cache
+def _pipe() -> "tuple[Connection[Any, Any], Connection[Any, Any]]":
+    return multiprocessing.Pipe(duplex=False)
+
+
+def end_with(line: "Connection[Any, Any]") -> None:
+    """Let the kernel kill this process, whatever it does, when the program closes the other end of its lifeline.
+
+    A thread that waits for that end would need the interpreter, which a solver may hold for minutes; and a process that
+    asks to die with its parent dies with the thread that started it.
+    """
+    if sys.platform == "linux":
+        # Opened anew, since whom to signal is kept with what was opened, and processes were handed the same.
+        own = os.open(f"/proc/self/fd/{line.fileno()}", os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(own, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+    if wait([line], 0):  # it ended before
+        os._exit(1)
