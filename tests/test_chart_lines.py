@@ -15,9 +15,9 @@ from fake_runs import write_run
 from subak.measures import series
 from subak.measures.runs import load_runs
 from subak.report.charts.lines import GRID_MAX, Line, exceedances, over_time, rounded, stacked
-from subak.report.charts.parts import seconds_ticks, tick_step, time_axis
 from subak.report.charts.runs import queue_length, wait_distribution, wait_over_time
 from subak.report.charts.some_queues import of_queues
+from subak.report.charts.times import Times, seconds_ticks, tick_step
 from subak.report.verdict.placed import placed
 
 NUMBERS = st.floats(0, 100).map(lambda value: round(value, 2))
@@ -142,7 +142,7 @@ def test_ticks_of_time_are_whole_hours_and_minutes(length, word, step):
 ])
 def test_an_axis_of_time_as_it_is_drawn(span, labels):
     rows = [{"x": 0, "y": 0}]
-    chart = alt.Chart(alt.InlineData(values=rows)).mark_point().encode(x=time_axis(span), y=alt.Y("y:Q", axis=None))
+    chart = alt.Chart(alt.InlineData(values=rows)).mark_point().encode(x=Times(span).x(), y=alt.Y("y:Q", axis=None))
     drawn = re.findall(r">([\d.]+)</text>", vl_convert.vegalite_to_svg(chart.properties(width=700).to_dict()))
     assert drawn == labels
 

@@ -82,7 +82,7 @@ from subak.toml_files import write_toml
 from subak.workload.redraws import AUTO, NONE, REDRAWN
 from subak.workload.resample import resample_for, resampled, why_as_it_is
 from subak.workload.samples import is_path, workload_folder
-from subak.workload.table import Workload, read_workload
+from subak.workload.table import TIME_0, Workload, read_workload
 
 DIGEST_BYTES = 1 << 20  # of a file read at once
 
@@ -473,7 +473,8 @@ def summarise(
                         scenario.estimates, workload),
         options=_options(outcome.scheduler, loop.interval, scenario, outcome.search_moves),
         gangs_apart=0 if outcome.scheduler.keeps_gangs else int(np.count_nonzero(workload.gang_sizes())),
-        workload=WorkloadFacts(source.name, source.origin, source.licence, tasks, len(workload.jobs)),
+        workload=WorkloadFacts(source.name, source.origin, source.licence, tasks, len(workload.jobs),
+                               str(source.notes.get("remarks", {}).get(TIME_0, ""))),
         redrawn=RedrawnFacts(**source.notes[REDRAWN]) if REDRAWN in source.notes else None,
         fleet=FleetFacts(fleet.provenance.name, len(fleet.machines)),
         resources=workload.resources,

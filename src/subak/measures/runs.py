@@ -45,6 +45,7 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
     licence: str = "not stated"
     tasks: int = 0
     jobs: int = 0
+    time_0: str = ""  # what the trace's calendar says at time 0, and whose it is; empty where it has none
 
 
 class RedrawnFacts(msgspec.Struct, frozen=True):

@@ -29,6 +29,7 @@ from subak.toml_files import read_toml, write_toml
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.predicates import OPERATORS
 
+TIME_0 = "time 0 is"  # the remark of readers whose traces have a calendar
 QUEUE_LEVELS_MAX = 64  # of a tree of queues: what is done for each queue is done for all above it
 MARKS_A_TASK = 4  # so many more indices than tasks may there be for marks to be worth their memory
 TIME_MAX_S = 1e12  # 31,700 years: sums of such times keep a precision of a tenth of a millisecond

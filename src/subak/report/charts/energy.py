@@ -8,8 +8,9 @@ import polars as pl
 
 from subak.measures import series
 from subak.measures.runs import Run
-from subak.report.charts.lines import Line, Reading, line_chart, over_time, stacked
-from subak.report.charts.parts import Chart, finished, time_axis, timed
+from subak.report.charts.lines import Line, line_chart, over_time, stacked
+from subak.report.charts.parts import Chart, finished
+from subak.report.charts.times import times_of
 from subak.report.number_text import POWER_STEPS
 
 POWER_PANEL_HEIGHT = 110  # pixels, where there are several
@@ -26,17 +27,17 @@ def power(runs: list[Run], everyone: list[Run]) -> Chart:
 
     *everyone* are all runs of the page, whose colours and axis it shares.
     """
-    _, span = series.clock(everyone)
-    table = timed(series.power_over_time(runs), span)
+    times = times_of(everyone)
+    table = times.in_unit(series.power_over_time(runs))
     most = float(table["watts"].max() or 0.0)  # type: ignore[arg-type]
     _, size, unit = next(step for step in POWER_STEPS if most < step[0])
     panels = {f"power ({unit})": table.with_columns(value=pl.col("watts") / size), **_tariffs(runs, table)}
     every = list(dict.fromkeys(Line(*key) for key in table.select("run", "scheduler").iter_rows()))
     drawn = {title: over_time(panel, "time", "value", every) for title, panel in panels.items()}
     several = len(drawn) > 1
-    reading = Reading(f"{series.time_unit(span)[1]} since the start", "number", "mean", "number")
+    reading = times.reading("mean", "number")
     chart = line_chart(stacked(drawn) if several else drawn[next(iter(drawn))], everyone, reading).encode(
-        x=time_axis(span), y=alt.Y("y:Q", title=None if several else next(iter(drawn)),
+        x=times.x(), y=alt.Y("y:Q", title=None if several else next(iter(drawn)),
                                    axis=alt.Axis(tickCount=3 if several else 5)))
     if several:
         chart = chart.encode(facet=alt.Facet("facet:N", title=None, sort=list(drawn), columns=1, spacing=12,

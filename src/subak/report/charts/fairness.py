@@ -7,7 +7,7 @@ import polars as pl
 
 from subak.measures import series
 from subak.measures.runs import FairnessFacts, Run, groups
-from subak.report.charts.lines import Line, Reading, line_chart, over_time, stacked
+from subak.report.charts.lines import Line, line_chart, over_time, stacked
 from subak.report.charts.parts import (
     COUNT_LABEL,
     Chart,
@@ -21,12 +21,11 @@ from subak.report.charts.parts import (
     second_range,
     second_scale,
     shape,
-    time_axis,
-    timed,
     tooltips,
     worded,
 )
 from subak.report.charts.some_queues import of_queues
+from subak.report.charts.times import times_of
 from subak.report.number_text import ratio_text, seconds_text, share_text
 from subak.report.short_names import shortened
 
@@ -56,7 +55,7 @@ def queue_shares(runs: list[Run]) -> Chart:
     count = facts.levels[level - 1].queues if facts and facts.levels else 0
     queues = _largest(first, level)
     shown = of_queues(first, tuple(queues))
-    _, span = series.clock(shown)
+    times = times_of(shown)
     table = pl.concat(
         series.shares_over_time(run, level, len(queues)).select(
             pl.lit(run.label).alias("run"), pl.lit(run.group).alias("scheduler"), pl.all()) for run in shown)
@@ -64,11 +63,11 @@ def queue_shares(runs: list[Run]) -> Chart:
                          variable_name="what", value_name="part")
     short = shortened(queues)
     every = list(dict.fromkeys(Line(*key) for key in long.select("run", "scheduler", "what").iter_rows()))
-    drawn = stacked({short[queue]: over_time(timed(long.filter(pl.col("queue") == queue), span), "time", "part", every)
+    timed = times.in_unit(long)
+    drawn = stacked({short[queue]: over_time(timed.filter(pl.col("queue") == queue), "time", "part", every)
                      for queue in queues})
-    word = series.time_unit(span)[1]
-    chart = line_chart(drawn, runs, Reading(f"{word} since the start", "number", "dominant share", "share")).encode(
-        x=time_axis(span), y=alt.Y("y:Q", title=None, axis=alt.Axis(format="~%", tickCount=3)),
+    chart = line_chart(drawn, runs, times.reading("dominant share", "share")).encode(
+        x=times.x(), y=alt.Y("y:Q", title=None, axis=alt.Axis(format="~%", tickCount=3)),
         facet=alt.Facet("facet:N", title=None, sort=list(short.values()), columns=1, spacing=12,
                         header=alt.Header(labelAnchor="start", labelPadding=3)))
     which = f"The {len(queues)} largest of {count} queues" if count > len(queues) else "All queues"

@@ -6,11 +6,11 @@ from functools import partial
 import altair as alt
 import polars as pl
 
-from subak.measures import series
 from subak.measures.batch import KINDS
 from subak.measures.runs import Run, groups
-from subak.report.charts.parts import Chart, drawn_rows, time_axis, tooltips
+from subak.report.charts.parts import Chart, drawn_rows, tooltips
 from subak.report.charts.theme import SERIES
+from subak.report.charts.times import Times, times_of
 from subak.report.number_text import seconds_text
 
 RUNS_DRAWN = 4  # schedulers, one run of each
@@ -28,16 +28,14 @@ def gantt_makers(runs: list[Run]) -> dict[str, Callable[[], Chart]]:
 def gantt(run: Run) -> Chart:
     """Draw a row a slot, a bar a stint; maps above reduces, a job in the same colour in both."""
     table = _shown(run.stints().collect())
-    _, span = series.clock([run])
-    size, _ = series.time_unit(span)
-    rows = table.with_columns(
-        pl.col("begin") / size, pl.col("end") / size,
+    times = times_of([run])
+    rows = times.in_unit(table, "begin", "end").with_columns(
         (pl.col("machine") + pl.when(pl.col("slot") > 0).then(pl.format(" / {}", pl.col("slot") + 1)).otherwise(
             pl.lit(""))).alias("row"),
         pl.Series("lasts", [seconds_text(end - begin) for begin, end in table.select("begin", "end").iter_rows()],
                   dtype=pl.String),
         (pl.col("job").rank("dense") % len(SERIES)).alias("shade"))
-    panels = [_panel(rows.filter(pl.col("kind") == kind), kind, span) for kind in KINDS
+    panels = [_panel(rows.filter(pl.col("kind") == kind), kind, times) for kind in KINDS
               if (rows["kind"] == kind).any()]
     counts = {kind: table.filter(pl.col("kind") == kind)["machine"].n_unique() for kind in KINDS}
     shown = " and ".join(f"{count} that ran {kind}s" for kind, count in counts.items() if count)
@@ -50,13 +48,12 @@ def gantt(run: Run) -> Chart:
                             description=f"Gantt chart of {run.label}: {shown}")
 
 
-def _panel(rows: pl.DataFrame, kind: str, span: float) -> alt.Chart:
+def _panel(rows: pl.DataFrame, kind: str, times: Times) -> alt.Chart:
     named = rows.with_columns((pl.lit(f"{kind} ") + pl.col("row")).alias("row"))
     chart: alt.Chart = alt.Chart(alt.InlineData(values=drawn_rows(named))).mark_bar(height={"band": 0.9}).encode(
-        x=time_axis(span).copy(), x2="end:Q",
+        x=times.x("begin"), x2="end:Q",
         y=alt.Y("row:N", title=None, sort=None, axis=alt.Axis(labelOverlap=True, grid=False, ticks=False)),
         color=alt.Color("shade:N", legend=None), tooltip=tooltips("job", "row", "tasks", "lasts"))
-    chart.encoding.x.shorthand = "begin:Q"
     return chart
 
 

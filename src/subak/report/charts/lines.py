@@ -39,6 +39,8 @@ class Reading(NamedTuple):
     x_text: str
     y: str
     y_text: str
+    begins: float | None = None  # of instants: milliseconds since 1970 at x = 0, and of one in x
+    unit: float | None = None
 
 
 def over_time(table: pl.DataFrame, x: str, y: str, every: Sequence[Line] = ()) -> Lines:

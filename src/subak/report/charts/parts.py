@@ -6,7 +6,6 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from subak.measures import series
 from subak.measures.runs import Run, groups
 
 # Steps of a logarithmic axis of time, seconds; between the first and the last lie 100 microseconds and 1,000 days.
@@ -22,11 +21,6 @@ SECOND_LABEL = (
     "datum.value >= 60 ? format(datum.value / 60, '~r') + ' min' : "
     "datum.value >= 0.1 ? format(datum.value, '~r') + ' s' : format(datum.value * 1000, '~r') + ' ms'"
 )
-TIME_STEPS = {  # between ticks, in the unit of the axis
-    "days": (1.0, 2.0, 5.0, 7.0, 14.0, 28.0, 56.0, 100.0), "hours": (1.0, 2.0, 3.0, 6.0, 12.0, 24.0),
-    "minutes": (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0), "seconds": (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0),
-}
-TICKS_MAX = 10
 COUNT_LABEL = "format(datum.value, '~s')"
 ZOOM_ON = "wheel![event.ctrlKey || event.metaKey]"  # a plain wheel scrolls the page, as everywhere else
 PAN_ON = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
@@ -77,50 +71,6 @@ def faded() -> Any:
 def tooltips(*names: str) -> list[alt.Tooltip]:
     """Return the tooltips of columns of words, titled by their names."""
     return [alt.Tooltip(f"{name}:N", title=name) for name in names]
-
-
-def time_axis(span: float) -> alt.X:
-    """Return the axis of time, in the unit that suits *span* seconds."""
-    size, word = series.time_unit(span)
-    return alt.X("x:Q", title=f"time since the start ({word})", axis=time_ticks(span / size, word),
-                 scale=alt.Scale(domain=[0, span / size], nice=False))
-
-
-def time_ticks(length: float, word: str) -> alt.Axis:
-    """Return the axis of a time that is *length* hours (*word*) or the like: ticks at 6, 12, 18, not at 5, 10, 15.
-
-    When somebody zooms in, the steps are halved as often as that takes.
-    """
-    step = tick_step(length, word)
-    options: dict[str, Any] = {"grid": False, "labelExpr": "format(datum.value, ',~f')"}
-    if step is None:
-        return alt.Axis(tickCount=8, **options)
-    low, high = "domain('x')[0]", "domain('x')[1]"
-    now = f"({step:g} / pow(2, max(0, floor(log({length:g} / ({high} - {low})) / LN2 + 1e-6))))"
-    return alt.Axis(values=alt.ExprRef(f"sequence(ceil({low} / {now}) * {now}, {high} + {now} / 1000, {now})"),
-                    **options)
-
-
-def seconds_ticks(top: float) -> alt.Axis:
-    """Return the axis of seconds from 0 to *top*: ticks at whole minutes, hours or days, each with its unit."""
-    size, word = series.time_unit(top)
-    step = tick_step(top / size, word)
-    if step is None:
-        return alt.Axis(labelExpr=SECOND_LABEL)
-    count = int(top / size / step) + 1
-    return alt.Axis(labelExpr=SECOND_LABEL, values=[number * step * size for number in range(count)])
-
-
-def tick_step(length: float, word: str) -> float | None:
-    """Return how far apart ticks are on *length* hours (*word*) or the like; None where any number is as good."""
-    step = next((step for step in TIME_STEPS[word] if step >= length / TICKS_MAX), None)
-    return None if step is None or step > length else step
-
-
-def timed(table: pl.DataFrame, span: float) -> pl.DataFrame:
-    """Put the time in the axis's unit."""
-    size, _ = series.time_unit(span)
-    return table.with_columns(pl.col("time") / size)
 
 
 def worded(table: pl.DataFrame, name: str, title: str, text: Callable[[float], str]) -> pl.DataFrame:

@@ -24,11 +24,10 @@ from subak.report.charts.parts import (
     shape,
     share_axis,
     tens,
-    time_axis,
-    timed,
     tooltips,
     worded,
 )
+from subak.report.charts.times import times_of
 from subak.report.comparison import PART_TITLES, SPREAD_TITLES
 from subak.report.number_text import SECOND_STEPS, seconds_text, share_text
 
@@ -75,13 +74,13 @@ def wait_comparison(runs: list[Run]) -> Chart:
 
 def wait_over_time(runs: list[Run]) -> Chart:
     """Draw the mean wait time of the tasks that arrive in each period, a line a run."""
-    _, span = series.clock(runs)
-    period = series.period_of(span)
+    shown = times_of(runs)
+    period = series.period_of(shown.span)
     table = series.wait_by_period(runs, period)
     floor, top = second_range(table["mean"].to_list())
-    reading = Reading(*_time_reading(span), "mean wait", "seconds")
-    chart = line_chart(over_time(timed(table, span), "time", "mean"), runs, reading, floor, point=True).encode(
-        x=time_axis(span), opacity=faded(),
+    reading = shown.reading("mean wait", "seconds")
+    chart = line_chart(over_time(shown.in_unit(table), "time", "mean"), runs, reading, floor, point=True).encode(
+        x=shown.x(), opacity=faded(),
         y=alt.Y("y:Q", title="mean wait time", scale=second_scale(floor, top),
                 axis=second_axis(floor, top, any_below(table["mean"], floor))))
     return finished(chart, runs, "Wait time over time",
@@ -115,25 +114,25 @@ def slowdown_distribution(runs: list[Run]) -> Chart:
 
 def queue_length(runs: list[Run]) -> Chart:
     """Draw the number of waiting tasks over time, a line a run, on an axis that holds zero and millions."""
-    _, span = series.clock(runs)
+    shown = times_of(runs)
     table = series.waiting_over_time(runs)
     top = max(table["waiting"].to_list(), default=1.0)
-    reading = Reading(*_time_reading(span), "tasks waiting", "ratio")
-    chart = line_chart(over_time(timed(table, span), "time", "waiting"), runs, reading).encode(
-        x=time_axis(span), y=_counts("waiting tasks", top))
+    reading = shown.reading("tasks waiting", "ratio")
+    chart = line_chart(over_time(shown.in_unit(table), "time", "waiting"), runs, reading).encode(
+        x=shown.x(), y=_counts("waiting tasks", top))
     return finished(chart, runs, "Queue length",
                     "Tasks waiting, mean of each period; logarithmic above one task")
 
 
 def utilisation(runs: list[Run], resource: str) -> Chart:
     """Draw the used share of one resource over time, and dashed what is free yet too scattered to be used."""
-    _, span = series.clock(runs)
+    shown = times_of(runs)
     table = series.used_over_time(runs, resource).rename({"stranded": "fragmented"}).unpivot(
         index=["run", "scheduler", "time"], variable_name="what", value_name="share").drop_nulls("share")
-    reading = Reading(*_time_reading(span), resource, "share")
-    drawn = over_time(timed(table, span), "time", "share")
+    reading = shown.reading(resource, "share")
+    drawn = over_time(shown.in_unit(table), "time", "share")
     chart = line_chart(drawn, runs, reading).encode(
-        x=time_axis(span),
+        x=shown.x(),
         y=alt.Y("y:Q", title=f"share of {resource}", axis=alt.Axis(format="~%", tickCount=5),
                 scale=alt.Scale(domain=[0, max(1.0, *table["share"].to_list(), 0.0)])))
     return finished(chart, runs, f"Utilisation of {resource}",
@@ -170,12 +169,12 @@ def allocation_parts(runs: list[Run]) -> Chart:
 
 def messages_over_time(runs: list[Run]) -> Chart:
     """Draw how many messages were handled a second over time, and dashed what some of them said, a line each."""
-    _, span = series.clock(runs)
+    shown = times_of(runs)
     table = series.messages_over_time(runs)
     top = max(table["a second"].to_list(), default=1.0)
-    drawn = over_time(timed(table, span), "time", "a second")
-    chart = line_chart(drawn, runs, Reading(*_time_reading(span), "a second", "ratio")).encode(
-        x=time_axis(span), y=_counts("handled a second", top))
+    drawn = over_time(shown.in_unit(table), "time", "a second")
+    chart = line_chart(drawn, runs, shown.reading("a second", "ratio")).encode(
+        x=shown.x(), y=_counts("handled a second", top))
     return finished(chart, runs, "Messages over time",
                     "Messages handled a second; among them refusals and requests on another master's partition; tasks "
                     "preempted", legend_names=_whats(drawn))
@@ -200,10 +199,6 @@ def _counts(title: str, top: float) -> alt.Y:
     """Return an axis of counts that holds zero and millions; one is too near to zero for a label of its own."""
     return alt.Y("y:Q", title=title, scale=alt.Scale(type="symlog", constant=1, domain=[0, max(10.0, top)]),
                  axis=alt.Axis(values=[0, *tens(10 if top >= 100 else 1, top)], labelExpr=COUNT_LABEL))
-
-
-def _time_reading(span: float) -> tuple[str, str]:
-    return f"{series.time_unit(span)[1]} since the start", "number"
 
 
 def _whats(drawn: Lines) -> list[str]:

@@ -7,7 +7,8 @@ import altair as alt
 
 from subak.experiment.sizing.answer import Sized, Sizing
 from subak.measures.objective import IN_SECONDS, Objective
-from subak.report.charts.parts import HEIGHT, seconds_ticks
+from subak.report.charts.parts import HEIGHT
+from subak.report.charts.times import seconds_ticks
 from subak.report.sizing.words import headline, interval_text, objectives_of, value_text
 
 ROOM_ABOVE = 3.0  # times the bound: what is drawn; sizes that are far too small are in the table

@@ -135,6 +135,13 @@ function valueText(values, text) {
   return values.length === 1 ? text(mean) : `${text(mean)} (${range})`;
 }
 
+// An instant of the trace's calendar, to the minute where a chart is hours long or more, with the zone that the trace claims.
+function instantText(reading, x) {
+  const least = reading.unit < 60000 ? 1000 : 60000;
+  const at = new Date(Math.round((reading.begins + x * reading.unit) / least) * least).toISOString();
+  return `${at.slice(0, 10)} ${at.slice(11, least === 1000 ? 19 : 16)} ${reading.x}`.trim();
+}
+
 function fill(spec, row, facet) {
   const { reading, lines } = spec.usermeta;
   const whats = [...new Set(lines.map((line) => line.what))];
@@ -142,7 +149,7 @@ function fill(spec, row, facet) {
   const domain = spec.encoding.color.scale.domain;
   reader.replaceChildren();
   const table = reader.appendChild(document.createElement("table"));
-  const title = `${reading.x_text === "number" ? `${words.number(row.x)} ${reading.x}` : `${reading.x} ${words[reading.x_text](row.x)}`}`;
+  const title = reading.x_text === "instant" ? instantText(reading, row.x) : `${reading.x_text === "number" ? `${words.number(row.x)} ${reading.x}` : `${reading.x} ${words[reading.x_text](row.x)}`}`;
   element("caption", facet === undefined ? title : `${facet}, ${title}`, table);
   const head = table.appendChild(document.createElement("thead")).insertRow();
   element("th", "", head);

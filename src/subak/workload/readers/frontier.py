@@ -31,6 +31,7 @@ from subak.workload.readers.files.times import instant_text
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import workload_of_rows
 from subak.workload.readers.swf_lines import Form, Part, counts_of, header_of, read_parts, row_columns, with_fates
+from subak.workload.table import TIME_0
 
 RESOURCES = (Resource("cpu", 1.0, "cores"), Resource("gpu", 1.0, "GPUs"))
 FORM = Form(21, {"gpus": 18}, {"descriptor": 20})
@@ -84,5 +85,5 @@ def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, header: dict[str, str]) -> 
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
     start = header.get("UnixStartTime", "")
-    when = {"time 0 is": instant_text(float(start))} if start.isascii() and start.isdigit() and len(start) < 12 else {}
+    when = {TIME_0: instant_text(float(start))} if start.isascii() and start.isdigit() and len(start) < 12 else {}
     return {**said, **when, "fleet": "none written: the trace does not say how many nodes there are"}

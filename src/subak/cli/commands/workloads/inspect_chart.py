@@ -1,8 +1,7 @@
 """The chart of `subak inspect`: demand against capacity, arrivals and run times, or a fleet's configurations."""
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -10,22 +9,18 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.describe import describe_fleet
 from subak.fleet.table import Fleet
-from subak.measures.series import time_unit
 from subak.output.places import refuse_file
 from subak.output.writing import write_file
 from subak.report.number_text import seconds_text
-from subak.tables import Provenance
 from subak.workload.demand import Demand
-from subak.workload.table import Workload
+from subak.workload.table import TIME_0, Workload
+
+if TYPE_CHECKING:
+    from subak.report.charts.times import Times
 
 SUFFIXES = (".html", ".svg", ".png")
 INSPECT_WIDTH, INSPECT_HEIGHT = 640, 200
 BIN_COUNT = 120
-TICKS_WANTED = 8
-CALENDAR_LABEL = ("utchours(datum.value) == 0 && utcminutes(datum.value) == 0 ? "
-                  "utcFormat(datum.value, '%d %b') : utcFormat(datum.value, '%H:%M')")
-TIME_0 = "time 0 is"  # the remark of readers whose traces have a calendar
-STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d+)? ?(.*)")
 
 
 def check_chart_path(path: Path | None) -> None:
@@ -43,8 +38,10 @@ def workload_chart(workload: Workload, demand: Demand) -> Any:
     """Return an Altair chart of a workload: a panel a resource, arrivals over time, distribution of run times."""
     import altair as alt  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
+    from subak.report.charts.times import times  # noqa: PLC0415  (as above)
+
     last = max([*demand.times, float(workload.tasks["arrival"].max() or 0.0)])  # type: ignore[arg-type]
-    clock = _clock(workload.provenance, last)
+    clock = times(0.0, last, str(workload.provenance.notes.get("remarks", {}).get(TIME_0, "")))
     panels = [_demand_panel(alt, demand, resource.name, resource.of, clock) for resource in workload.resources]
     panels += [_arrival_panel(alt, workload, clock), _run_time_panel(alt, workload)]
     return alt.vconcat(*panels, title=f"Workload {workload.provenance.name}").resolve_scale(color="independent")
@@ -64,71 +61,47 @@ def fleet_chart(fleet: Fleet) -> Any:
     )
 
 
-class _Clock(NamedTuple):
-    """How instants are drawn: those of a calendar from *origin* on, or numbers in a unit since time 0."""
-
-    origin: datetime | None
-    size: float  # seconds of the unit
-    title: str
-    axis: dict[str, Any]
-
-    def shown(self, seconds: float) -> float:
-        """Return an instant as the chart has it: milliseconds since 1970, or in the unit."""
-        return seconds / self.size if self.origin is None else 1000 * (self.origin.timestamp() + seconds)
-
-    def text(self, seconds: float) -> str:
-        """Return an instant in words."""
-        if self.origin is None:
-            return seconds_text(seconds)
-        return f"{self.origin + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"
-
-    def x(self, alt: Any, field: str, **options: Any) -> Any:
-        """Return the axis, of a column of what `shown` returned."""
-        if self.origin is None:
-            return alt.X(f"{field}:Q", title=self.title, axis=alt.Axis(**self.axis), **options)
-        return alt.X(f"{field}:T", title=self.title, scale=alt.Scale(type="utc"),
-                         axis=alt.Axis(**self.axis), **options)
+def _shown(times: "Times", seconds: float) -> float:
+    """Return an instant as the chart has it."""
+    return seconds / times.size
 
 
-def _clock(provenance: Provenance, last: float) -> _Clock:
-    """Return the calendar of a trace that says what time 0 is, else a count of what suits *last* seconds."""
-    from subak.report.charts.parts import tick_step  # noqa: PLC0415  (as above)
-
-    said = STAMP.match(str(provenance.notes.get("remarks", {}).get(TIME_0, "")))
-    try:
-        origin = datetime.fromisoformat(said[1] if said else "").replace(tzinfo=UTC)
-        zone = "UTC, " if said and said[2] == "+00:00" else f"{said[2]}, " if said and said[2] else ""
-        title = f"time ({zone}from {origin:%Y-%m-%d} to {origin + timedelta(seconds=last):%Y-%m-%d})"
-        return _Clock(origin, 1.0, title, {"labelExpr": CALENDAR_LABEL, "tickCount": TICKS_WANTED})
-    except (ValueError, OverflowError):  # no such remark, or beyond the year 9999
-        size, word = time_unit(last)
-        step = tick_step(last / size, word)
-        values = [] if step is None else np.arange(0, last / size + step, step).tolist()
-        ticks = {"values": values} if values else {"tickCount": TICKS_WANTED}
-        return _Clock(None, size, f"time ({word})", ticks)
+def _text(times: "Times", seconds: float) -> str:
+    """Return an instant in words."""
+    if times.begins is None:
+        return seconds_text(seconds)
+    return f"{times.begins + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S}"
 
 
-def _demand_panel(alt: Any, demand: Demand, name: str, of: str, clock: _Clock) -> Any:
+def _title(times: "Times") -> str:
+    """Return the title of the axis, from when to when."""
+    if times.begins is None:
+        return f"time ({times.word})"
+    first, last = times.begins, times.begins + timedelta(seconds=times.span)
+    return f"time ({times.zone}{', ' if times.zone else ''}from {first:%Y-%m-%d} to {last:%Y-%m-%d})"
+
+
+def _demand_panel(alt: Any, demand: Demand, name: str, of: str, clock: "Times") -> Any:
     lines = {"requested": demand.requested[name], **({"capacity": demand.capacity[name]} if demand.capacity else {})}
-    rows = [{"at": clock.shown(time), "time": clock.text(time), "amount": amount, "what": what}
+    rows = [{"at": _shown(clock, time), "time": _text(clock, time), "amount": amount, "what": what}
             for what, amounts in lines.items() for time, amount in zip(demand.times, amounts, strict=True)]
     title = f"{name}: requested if every task started on arrival"
     base = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT, title=title)
     return base.mark_line(interpolate="step-after").encode(
-        x=clock.x(alt, "at"),
+        x=clock.x("at", _title(clock), zooms=False),
         y=alt.Y("amount:Q", title=f"{name} ({of})"),
         color=alt.Color("what:N", title=None, scale=alt.Scale(domain=list(lines), range=["#d1495b", "#30638e"])),
         tooltip=["what:N", "time:N", alt.Tooltip("amount:Q", format=",.4~f")],
     )
 
 
-def _arrival_panel(alt: Any, workload: Workload, clock: _Clock) -> Any:
+def _arrival_panel(alt: Any, workload: Workload, clock: "Times") -> Any:
     counts, edges = np.histogram(workload.tasks["arrival"].to_numpy(), bins=BIN_COUNT)
-    rows = [{"start": clock.shown(low), "end": clock.shown(high), "from": clock.text(low), "tasks": count}
+    rows = [{"start": _shown(clock, low), "end": _shown(clock, high), "from": _text(clock, low), "tasks": count}
             for count, low, high in zip(counts.tolist(), edges.tolist(), edges[1:].tolist(), strict=False)]
     chart = alt.Chart(alt.InlineData(values=rows), width=INSPECT_WIDTH, height=INSPECT_HEIGHT // 2, title="Arrivals")
     return chart.mark_bar().encode(
-        x=clock.x(alt, "start", bin="binned"),
+        x=clock.x("start", _title(clock), zooms=False, bin="binned"),
         x2="end",
         y=alt.Y("tasks:Q", title="tasks", scale=alt.Scale(type="symlog")),
         tooltip=["from:N", "tasks:Q"],

@@ -9,6 +9,7 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.quantities import SECOND_UNITS
+from subak.workload.table import TIME_0
 
 DURATION_UNITS = {"ns": 1e-9, **SECOND_UNITS}
 DAY_S, HOUR_S, MINUTE_S = SECOND_UNITS["d"], SECOND_UNITS["h"], SECOND_UNITS["min"]
@@ -134,9 +135,9 @@ class Clocks:
 
 def clock_remarks(kept: pl.DataFrame, origin: float) -> dict[str, str]:
     """Return what is remarkable of instants that `Clocks` read, and what time 0 is."""
-    said = {"time 0 is": instant_text(origin)}
+    said = {TIME_0: instant_text(origin)}
     if kept["zoneless"].any():
-        said = {"time 0 is": instant_text(origin).removesuffix("+00:00") + " by the file's clocks, of a zone not named",
+        said = {TIME_0: instant_text(origin).removesuffix("+00:00") + " by the file's clocks, of a zone not named",
                 "zone": "times without one are taken as they stand, also where clocks change; --zone names it"}
     for name, words in (("skipped", "an hour that clocks skip (as if they had not changed)"),
                         ("twice", "an hour that comes twice (the first, unless that is before what came before)")):

@@ -50,7 +50,7 @@ from subak.workload.readers.kubernetes.objects import Item, Node, Pod, PodStatus
 from subak.workload.readers.kubernetes.requests import Amounts, effective, in_unit_of, resources_of
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import NEVER_STARTED, SEEN_BEFORE, usual_rules, workload_of_rows
-from subak.workload.table import OUTCOMES
+from subak.workload.table import OUTCOMES, TIME_0
 
 ENDED = {"Succeeded": "FINISH", "Failed": "FAIL"}
 REASONS = {"Evicted": "EVICT", "Preempting": "EVICT", "Preempted": "EVICT", "NodeLost": "LOST", "NodeShutdown": "LOST",
@@ -230,5 +230,5 @@ def _remarks(kept: pl.DataFrame, pods: list[Item], fated: pl.DataFrame, places: 
         "taints of nodes": len(places.taints), "attributes made of requirements": len(places.derived),
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
-    said["time 0 is"] = instant_text(float(fated["origin"][0]))
+    said[TIME_0] = instant_text(float(fated["origin"][0]))
     return said if used else said | {"fleet": "none written: there is no node in the files"}
