@@ -27,6 +27,7 @@ from subak.measures.runs import EnergyFacts, FailureFacts, FairnessFacts, Federa
 from subak.placement.claims import STATUSES
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import KNOWLEDGE, NETWORK_SETTINGS, OPTIONS, SCHEDULERS
+from subak.quantities import Seconds
 from subak.simulator import federated_results, results
 from subak.simulator.engine import estimates
 from subak.simulator.federated import fault_plan
@@ -505,7 +506,9 @@ def comments_of(kind: Any) -> dict[str, str]:
 
 
 def kind_word(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) and not hasattr(hint, "__args__") else str(hint)
+    if isinstance(hint, type) and not hasattr(hint, "__args__"):
+        return hint.__name__
+    return str(hint).replace(str(Seconds), "duration").replace("typing.Optional[duration]", "duration | None")
 
 
 def table(head: tuple[str, ...], rows: Any) -> list[str]:

@@ -485,7 +485,7 @@ def test_shards_are_merged_to_the_bytes_of_the_whole(here, run, in_this_process)
     (("W", *LIST, "--out", "."), ".: is or holds the working directory"),
     (("W", *LIST, "--out", "R", "--measures", "wait"), "measures: 'wait' is none"),
     (("W", "--schedulers", "megha", "--heartbeat", "1,x", "--out", "R"),
-     "--heartbeat: must be numbers separated by commas, not 'x'"),
+     "--heartbeat: a duration must be a number of seconds, or like 90,"),
     (("W", "--machines", "1,2.5", "--out", "R"), "--machines: must be whole numbers separated by commas, not '2.5'"),
 ])
 def test_a_mistake_leaves_nothing(here, run, arguments, said):

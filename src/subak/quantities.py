@@ -6,6 +6,9 @@ parse raise ValueError, without words, for a text of another form; those that ar
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import Annotated, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from subak.errors import InputError
 
@@ -96,6 +99,17 @@ PARTS_FORM = "(?=[0-9])" + "".join(rf"(?:({NUMBER}){unit})?" for unit in UNIT_SE
 CLOCK_FORM = r"(?:([0-9]{1,5})-)?([0-9]{1,6}):([0-5][0-9]):([0-5][0-9](?:\.[0-9]{1,30})?)"
 DURATION_FORM = f"{NUMBER}|{PARTS_FORM}|{CLOCK_FORM}"
 DURATION_WORDS = "90, 90s, 30min, 1h30m, 2d or 1-02:30:00"
+
+
+# The type of a setting that is a time: a file may say 90 or 1h30m, see `toml_files.convert`; in memory it is seconds
+Seconds = Annotated[float, msgspec.Meta(extra={"unit": "s"})]
+
+
+def times_of(kind: type) -> frozenset[str]:
+    """Return the fields of a class that are times; tables of times are none."""
+    hints = get_type_hints(kind, include_extras=True)
+    return frozenset(name for name, hint in hints.items()
+                     if Seconds in (hint, *get_args(hint)) and get_origin(hint) is not dict)
 
 
 def parse_duration(text: str) -> float:

@@ -7,12 +7,13 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from subak.cli.options import READ_AS, ScenarioOptions, changed_options, takes_options
+from subak.cli.options import DURATION, READ_AS, ScenarioOptions, changed_options, takes_options
 from subak.errors import InputError
 from subak.experiment.scenario import changed_settings
 from subak.experiment.study.document import Study, read_study, study_of
 from subak.federation.settings import Federation
 from subak.placement.lotes.settings import LotesSettings
+from subak.quantities import read_seconds
 from subak.toml_files import read_toml
 
 STUDY = ".toml"  # how the name of a study file ends
@@ -30,7 +31,15 @@ def _swept() -> dict[str, type]:
     return found
 
 
+def _times() -> frozenset[str]:
+    """Return those of them that are durations."""
+    return frozenset(row.name for row in fields(ScenarioOptions) if get_args(row.type)[1].metavar == DURATION)
+
+
 SWEPT = _swept()  # options that take a list, and what it is of
+
+
+TIMES = _times()
 
 
 def takes_lists(argument: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -93,6 +102,11 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _number(name: str, kind: type, part: str) -> Any:
+    if name in TIMES:
+        try:
+            return read_seconds(part)
+        except InputError as error:
+            raise InputError(f"--{name.replace('_', '-')}: {error}") from None
     try:
         return kind(part)
     except ValueError:

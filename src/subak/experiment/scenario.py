@@ -14,7 +14,7 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.placement.schedulers import DRAWN, HOLD_BACK_AFTER, LOCALITY_WAIT, LOTES, SCHEDULERS
 from subak.policy_files import is_users, named_scheduler, policy_file
-from subak.quantities import Amount
+from subak.quantities import Amount, Seconds
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.estimate_words import FACTOR, parse_estimates
 from subak.simulator.refusals import (
@@ -50,10 +50,10 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])  # or FILE.py:NAME
     seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
     resample: str = AUTO  # how a seed changes the workload: one of RESAMPLES
-    interval: float | None = None  # seconds of the timeline's intervals
-    until: float = FOREVER  # seconds: the last instant to simulate
-    measure_from: float | None = None  # seconds: tasks count that arrive then or later
-    measure_until: float | None = None  # seconds: and then or earlier; inf: to the end of the run
+    interval: Seconds | None = None  # seconds of the timeline's intervals
+    until: Seconds = FOREVER  # seconds: the last instant to simulate
+    measure_from: Seconds | None = None  # seconds: tasks count that arrive then or later
+    measure_until: Seconds | None = None  # seconds: and then or earlier; inf: to the end of the run
     objectives: list[str] = []  # such as wait.p95 < 60s for queue=prod: said to be met or not
     energy: str = ""  # a file with what machines draw and cost, or the name of a shipped one
     federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
@@ -61,7 +61,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
     queues: str = ""  # a file with weights and limits of queues, for the fair orders
     reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
-    hold_back_after: float = HOLD_BACK_AFTER  # s, fair orders, megha, central: for who was passed over so long
+    hold_back_after: Seconds = HOLD_BACK_AFTER  # s, fair orders, megha, central: for who was passed over so long
     lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
     request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
     usage_swing: float = 0.0  # share of its request that a task does not use, or hold, during a part of its life
@@ -69,10 +69,10 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     gangs: str = TOGETHER  # of schedulers that cannot keep gangs together: apart, started task by task all the same
     estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
     slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
-    locality_wait: float = LOCALITY_WAIT  # seconds for a machine with the input, then for its rack: delay scheduling
+    locality_wait: Seconds = LOCALITY_WAIT  # seconds for a machine with the input, then for its rack: delay scheduling
     check_policy: bool = False  # policies from files are compiled with bounds checks
     parameters: dict[str, float] = {}  # of policies from files: values of what they declare
-    search_seconds: float = 1.0  # to search for a better plan, for schedulers that do
+    search_seconds: Seconds = 1.0  # to search for a better plan, for schedulers that do
     search_moves: int | None = None  # instead: this many moves, which makes a run repeatable
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.federation.choices import FIFO, PLACEMENTS, ROUND_ROBIN, TASK_ORDERS
+from subak.quantities import Seconds
 from subak.queues.orders import FAIR_ORDERS
 
 LAWS = ("constant", "uniform", "exponential")  # of the network's delay
@@ -60,13 +61,13 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     global_masters: int = 10  # also: schedulers that sample, distributors
     local_masters: int = 0  # clusters the machines are dealt to; 0: those the fleet names, else 10
-    heartbeat: float = 10.0  # between a local master's periodic updates (Megha section V)
-    delay: float = 0.0005  # mean of the network's (Megha section V-B)
+    heartbeat: Seconds = 10.0  # between a local master's periodic updates (Megha section V)
+    delay: Seconds = 0.0005  # mean of the network's (Megha section V-B)
     delay_law: str = "constant"
-    delay_spread: float = 0.0  # uniform: delay - spread .. delay + spread
+    delay_spread: Seconds = 0.0  # uniform: delay - spread .. delay + spread
     service_profile: str = "compiled"  # whose service times these are: of compiled masters, or of plain python's
-    service: dict[str, float] = {}  # seconds of service by kind of message, over the profile's
-    part: dict[str, float] = {}  # seconds by kind of message for each entry it carries, over the profile's
+    service: dict[str, Seconds] = {}  # seconds of service by kind of message, over the profile's
+    part: dict[str, Seconds] = {}  # seconds by kind of message for each entry it carries, over the profile's
     service_scale: float = 1.0  # all service times times this; 0: masters cost nothing
     updates: str = "changes"  # what updates carry: only what changed, or the whole cluster
     preemption: str = "off"  # preemption for queues below their share: off, strict, or the paper's Algorithm 2
@@ -76,15 +77,15 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     placement: str = "first-fit"  # megha, central: first-fit (the paper), aligned-fit (Tetris's score), bins (LoTES)
     queue_order: str = "round-robin"  # whom a global master serves next: round-robin, or a fair order such as mch
     order: str = FIFO  # within a queue: fifo, priority, or fewest-tasks (tasks of the job with the fewest first)
-    priority_seconds: float = 3600.0  # with order priority: how long a task of one priority less must have waited more
-    retry: float = math.inf  # seconds until an unanswered request is repeated; inf: the network loses nothing
-    lease: float = 30.0  # seconds a silent worker, or master, is taken to live
-    timer_slack: float = 0.1  # seconds by which a timer may be late; a lease ends so much sooner for who holds it
+    priority_seconds: Seconds = 3600.0  # with order priority: how much longer a task of one priority less must wait
+    retry: Seconds = math.inf  # seconds until an unanswered request is repeated; inf: the network loses nothing
+    lease: Seconds = 30.0  # seconds a silent worker, or master, is taken to live
+    timer_slack: Seconds = 0.1  # seconds by which a timer may be late; a lease ends so much sooner for who holds it
     standby: bool = False  # whether every local master has a standby
     probe_ratio: float = 2.0  # sampled: probes for each task
     probes_min: int = 1  # sampled: probes for a batch at least, as far as there are workers (Eagle's authors: 20)
     sampling: str = "batch"  # sampled: batch, or task (each task probes for itself)
-    cutoff: float = math.inf  # hawk, eagle, pigeon: jobs whose mean run time is estimated at least this are long
+    cutoff: Seconds = math.inf  # hawk, eagle, pigeon: jobs whose mean run time is estimated at least this are long
     short_share: float = 0.02  # hawk, eagle, pigeon: share of the workers kept for short jobs
     steal_attempts: int = 10  # hawk, eagle: workers an idle one asks
     starvation_limit: int = 5  # eagle: how many times its own run time a waiting probe may be held up by others

@@ -33,6 +33,7 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError
+from subak.quantities import Seconds
 from subak.toml_files import read_toml
 from subak.workload.table import QUEUE_LEVELS_MAX
 
@@ -58,7 +59,7 @@ class Queue(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class TreeChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What the queues are from a time on."""
 
-    time: float  # seconds
+    time: Seconds  # seconds
     queue: list[Queue] = []
 
 

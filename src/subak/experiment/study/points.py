@@ -9,6 +9,7 @@ import msgspec
 from subak.errors import InputError, first_line
 from subak.experiment.scenario import Scenario, located_in
 from subak.experiment.study.document import TABLES, Axis, Study
+from subak.toml_files import convert
 
 
 class Point(NamedTuple):
@@ -52,7 +53,7 @@ def _scenario(study: Study, places: tuple[int, ...]) -> Scenario:
             nested[key] = value
     with named(study.axes, places):
         try:
-            scenario = msgspec.convert(nested, Scenario, strict=False)
+            scenario = convert(nested, Scenario)
         except msgspec.ValidationError as error:
             raise InputError(first_line(error)) from None
     return scenario if study.here is None else located_in(study.here, scenario)

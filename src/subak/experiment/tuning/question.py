@@ -9,12 +9,15 @@ import msgspec
 
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario, draws
-from subak.federation.tunable import OF_POLICY, declared
+from subak.federation.settings import Federation
+from subak.federation.tunable import OF_FEDERATION, OF_LOTES, OF_POLICY, declared
 from subak.measures.objective import OF_MACHINES, read_measure
 from subak.nearest import did_you_mean
+from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.placement.tunable import Parameter, Value
 from subak.policy_files import named_scheduler
+from subak.quantities import read_seconds, times_of
 from subak.workload.redraws import NONE
 
 RANGE = re.compile(r"([^=:]+)(?:=([^:]+):([^:]+))?", re.ASCII)
@@ -106,6 +109,19 @@ def space_of(question: Question) -> Space:
     return space
 
 
+def _end(text: str, parameter: Parameter, field: str) -> float:
+    """Return an end of a range; of a time it may be a duration such as 500ms. Raises ValueError for another form."""
+    if parameter.is_whole:
+        return int(text)
+    kind = {OF_FEDERATION: Federation, OF_LOTES: LotesSettings}.get(field)
+    if kind is None or parameter.name not in times_of(kind):
+        return float(text)
+    try:
+        return read_seconds(text)
+    except InputError as error:
+        raise ValueError from error
+
+
 def _narrowed(text: str, by_name: dict[str, Parameter], field: str) -> Parameter:
     """Return a parameter in the range that is asked for."""
     found = RANGE.fullmatch(text.strip())
@@ -120,7 +136,7 @@ def _narrowed(text: str, by_name: dict[str, Parameter], field: str) -> Parameter
     if parameter.words:
         raise InputError(f"--tune: {name} is one of {parameter.text}, and has no range")
     try:
-        ends = [int(end) if parameter.is_whole else float(end) for end in (least, most)]
+        ends = [_end(end, parameter, field) for end in (least, most)]
     except ValueError:
         raise InputError(f"--tune: the range of {name} must be {'whole ' * parameter.is_whole}numbers, "
                          f"not {text!r}") from None

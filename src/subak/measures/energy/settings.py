@@ -41,7 +41,7 @@ from pathlib import Path
 import msgspec
 
 from subak.errors import InputError
-from subak.quantities import Amount
+from subak.quantities import Amount, Seconds
 from subak.toml_files import read_toml
 
 ANY = "*"
@@ -51,7 +51,7 @@ SERIES_POINTS_MAX = 1_000_000
 SERIES_LEAST = {"price": -PRICE_MAX, "carbon": 0.0}  # what changes over time, and the least value of each
 POINT_COLUMNS = ["time", "value"]
 
-Points = list[tuple[float, float]]  # seconds and the value from then on
+Points = list[tuple[Seconds, float]]  # seconds and the value from then on
 
 
 class MachineKind(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -98,9 +98,9 @@ class Energy(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defa
     resource: str = ""
     currency: str = ""
     price: float | str | Points | None = None  # a file's name is replaced by what it holds when that is read
-    price_every: float | None = None
+    price_every: Seconds | None = None
     carbon: float | str | Points | None = None
-    carbon_every: float | None = None
+    carbon_every: Seconds | None = None
     kind: list[MachineKind]
 
     def __post_init__(self) -> None:

@@ -4,6 +4,7 @@ import math
 import msgspec
 
 from subak.errors import InputError
+from subak.quantities import Seconds
 
 CLASSES_MAX = 64
 REPLAN_MIN_S = 1.0  # a plan looks at all tasks of its window
@@ -25,8 +26,8 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
     """The settings of plan and dispatcher; times are in seconds."""
 
     classes: int = 4  # clusters of requests (the paper's 4); 0: as many as the criterion of classes.py finds
-    window_start: float = 0.0  # after the first arrival
-    window_seconds: float = 86_400.0  # of arrivals that classes are made of: the first day (section 5.1)
+    window_start: Seconds = 0.0  # after the first arrival
+    window_seconds: Seconds = 86_400.0  # of arrivals that classes are made of: the first day (section 5.1)
     scaling: str = "deviation"  # of requests: by their standard deviation, or the largest machine's "capacity"
     standing: bool = False  # whether tasks that were there when a trace began count as arrivals
     pairs: str = "allocation"  # classes in a bin: those allotted to the configuration (the paper), or "all" it may run
@@ -38,8 +39,8 @@ class LotesSettings(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fi
     order: str = "fifo"  # of arrivals at once and of queues: "fifo" (the paper), the "smallest" or "least-work" first
     fallback: str = "all"  # where an arriving task may go too: "all" configurations (the paper), or those "devoted"
     sampled: int = 0  # machines of the configuration that are looked at; 0: all of them
-    replan_seconds: float = 0.0  # between plans made during a run; 0: the first one stays
-    replan_window: float = 86_400.0  # seconds of arrivals that a later plan is made of, those just before it
+    replan_seconds: Seconds = 0.0  # between plans made during a run; 0: the first one stays
+    replan_window: Seconds = 86_400.0  # seconds of arrivals that a later plan is made of, those just before it
     mix: str = "known"  # of the first window (the paper), of the "last", or the "average" of all that have passed
     local: bool = False  # whether plans count with the fleet's speeds, as those of machines near a task's data
     usage: float = 1.0  # share of its request that a task uses in the mean over its life: bins are made for it

@@ -39,6 +39,7 @@ from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, SUBMITTER, WORKER
 from subak.federation.settings import Federation
 from subak.placement.hold_back import TIMES_MAX
+from subak.quantities import Seconds
 from subak.simulator.federated.network import TIMEOUT, Network
 from subak.simulator.mishaps.faults import (
     ACTION_CRASH,
@@ -79,8 +80,8 @@ class Cut(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename={"beg
     """Two sides that cannot reach each other for a while."""
 
     between: list[str]
-    begin: float = 0.0  # seconds; `from` in TOML
-    until: float = FOREVER
+    begin: Seconds = 0.0  # seconds; `from` in TOML
+    until: Seconds = FOREVER
 
     def __post_init__(self) -> None:
         """Refuse what is not a cut."""
@@ -95,8 +96,8 @@ class Crash(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A role that goes, with all that was in its memory or ran on it, and may come back."""
 
     role: str
-    at: float  # seconds
-    restart_after: float = FOREVER  # seconds
+    at: Seconds  # seconds
+    restart_after: Seconds = FOREVER  # seconds
 
     def __post_init__(self) -> None:
         """Refuse times that are none."""
@@ -116,10 +117,10 @@ class FaultPlan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     reordering: float = 0.0
     spike: float = 0.0
     replay: float = 0.0
-    late_max: float = 1.0
-    spike_max: float = 10.0
-    faults_until: float = FOREVER
-    timer_late: float = 0.0
+    late_max: Seconds = 1.0
+    spike_max: Seconds = 10.0
+    faults_until: Seconds = FOREVER
+    timer_late: Seconds = 0.0
     cut: list[Cut] = []
     crash: list[Crash] = []
 

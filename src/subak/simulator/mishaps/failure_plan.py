@@ -34,6 +34,7 @@ from typing import Literal
 import msgspec
 
 from subak.errors import InputError
+from subak.quantities import Seconds
 from subak.simulator.mishaps.fates import ALWAYS, NEVER
 from subak.toml_files import read_toml
 
@@ -65,11 +66,11 @@ class Rule(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     exit_code: int = 1
     overrun: float = 0.0
     cancel: float = 0.0
-    cancel_after: float | None = None
+    cancel_after: Seconds | None = None
     retries: int = 0
-    backoff: float = 0.0
-    wait_max: float = NEVER
-    run_max: float = NEVER
+    backoff: Seconds = 0.0
+    wait_max: Seconds = NEVER
+    run_max: Seconds = NEVER
     losses_max: int = ALWAYS
 
     def __post_init__(self) -> None:

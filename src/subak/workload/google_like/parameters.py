@@ -14,6 +14,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.output.writing import write_file
+from subak.quantities import Seconds
 from subak.resources import Resource, asked_units
 from subak.toml_files import read_toml
 from subak.workload.predicates import OPERATORS, Constraint
@@ -51,7 +52,7 @@ def require_weights(what: str, values: Sequence[float]) -> None:
 class Makespans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Log-normal makespans: mean = mass, mean / median = disparity (paper, section V)."""
 
-    mass: float  # seconds
+    mass: Seconds
     disparity: float
 
     def __post_init__(self) -> None:
@@ -170,8 +171,8 @@ class Diurnal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arrival rate times 1 + amplitude * sin(2 pi (t - phase) / period); the mean rate is kept."""
 
     amplitude: float
-    period: float = 86_400.0  # seconds
-    phase: float = 0.0  # seconds
+    period: Seconds = 86_400.0  # seconds
+    phase: Seconds = 0.0  # seconds
 
     def __post_init__(self) -> None:
         require(0 <= self.amplitude < 1, "diurnal: amplitude must be 0 or more and below 1", self.amplitude)
@@ -221,7 +222,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A workload in numbers. The defaults are the paper's for Google 2011 (section V)."""
 
     name: str = "google-like"
-    dynamism: float = 0.05  # seconds, mean gap between tasks; with jobs, jobs come so that the rate of tasks is kept
+    dynamism: Seconds = 0.05  # seconds, mean gap between tasks; with jobs, jobs come so that the rate of tasks is kept
     gap_shape: float = 4.0  # of the Pareto law of the gaps
     type: float = 0.7  # share of tasks; the rest are services
     tasks: Makespans = Makespans(1700.0, 3.8)
