@@ -25,7 +25,7 @@ from subak.errors import InputError, PolicyError, RunError
 from subak.experiment.parallel import Job
 from subak.experiment.scenario import Scenario
 from subak.experiment.workers import DONE, FAILED, PROGRESS
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import hooks, next_fitting, policy
 from subak.policy_files import named_scheduler

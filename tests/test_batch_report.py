@@ -12,7 +12,7 @@ from small import fleet_of, plain, staged
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.batch import bound_seconds, has_bound, slots, stints
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.policy import find_scheduler
 from subak.report.charts import gantt as gantt_module
 from subak.report.charts.gantt import gantt

@@ -19,7 +19,7 @@ from subak.experiment.scenario import Scenario
 from subak.measures.batch import _missed as _note
 from subak.measures.batch import lower_bound
 from subak.measures.of_run import makespan
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.linear_program import Work
 from subak.placement.mapreduce import bound as bound_module
 from subak.placement.mapreduce import prices

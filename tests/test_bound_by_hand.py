@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.batch import bound_seconds, lower_bound
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.linear_program import Work
 from subak.placement.mapreduce import bound as bound_module
 from subak.placement.mapreduce import prices

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fake_demo import write_demo
 from fake_runs import write_run
 from subak.measures import series
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.report.charts.lines import GRID_MAX, Line, exceedances, over_time, rounded, stacked
 from subak.report.charts.runs import queue_length, wait_distribution, wait_over_time
 from subak.report.charts.some_queues import of_queues

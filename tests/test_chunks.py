@@ -33,7 +33,8 @@ from subak.measures.chunks import tally
 from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.fairness import measure, spans
 from subak.measures.fairness.measure import fairness
-from subak.measures.runs import Speed, Spread, WindowFacts, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import Speed, Spread, WindowFacts
 from subak.measures.window import Window
 from subak.measures.window import cut as cut_to
 from subak.policy import find_scheduler

@@ -16,7 +16,7 @@ from subak.experiment.scenario import Scenario
 from subak.fleet.locality import LEVELS
 from subak.fleet.table import make_fleet
 from subak.measures.of_run import locality
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate

@@ -24,7 +24,7 @@ from subak.federation.messages import (
 from subak.federation.settings import Federation
 from subak.measures.fairness.trail import attempt_trail
 from subak.measures.of_run import outcome_counts, reasons, recorded_counts, status_counts
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP
 from subak.policy import find_scheduler
 from subak.report.comparison import compare, recorded_note

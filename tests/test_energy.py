@@ -25,7 +25,8 @@ from subak.measures.energy.measure import _attempts
 from subak.measures.energy.series import steps_of
 from subak.measures.energy.settings import Energy, MachineKind, energy_file, energy_names, read_energy
 from subak.measures.energy.sweep import JOULES_PER_KWH, Attempts, Kinds, Presence, Tariff, sweep
-from subak.measures.runs import EnergyFacts, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import EnergyFacts
 from subak.placement.schedulers import SCHEDULERS
 from subak.report.charts.energy import _changes
 from subak.report.comparison import compare

@@ -24,7 +24,7 @@ from subak.measures.fairness.rows import NO_NODE
 from subak.measures.fairness.rows import rows_of as rows_of_events
 from subak.measures.fairness.spans import Part, Trail, between, cuts_of, sample_step, sampled, spans
 from subak.measures.fairness.sweep import Bins, Demand, Events, _in_time, _order, sweep
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
 from subak.report.charts.fairness import fairness_chart_makers

@@ -18,7 +18,7 @@ from subak.experiment.scenario import Scenario, changed_settings, settings_of
 from subak.federation.messages import KINDS, REFUSED, REPARTITION
 from subak.federation.settings import PROFILES, Federation
 from subak.kernels.kernel import SETTINGS
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.claims import TASK_FINISHED
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler

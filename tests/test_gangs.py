@@ -18,7 +18,7 @@ from subak.errors import InputError
 from subak.experiment.run import of_run, refuse_unfit, simulate_into
 from subak.experiment.scenario import APART, Scenario
 from subak.fleet.shapes import find_shapes
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.lotes.settings import FALLBACKS, ORDERS, LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler

@@ -6,7 +6,7 @@ from small import fleet_of, plain, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.jobs import _waited, width_words
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.measures.series import group_waits
 from subak.report.charts.group_waits import group_wait_makers, ordered
 from subak.report.page import write_report

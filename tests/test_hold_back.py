@@ -14,7 +14,7 @@ from subak.cli.app import app
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.placement.schedulers import HOLD_BACK_AFTER
 from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tree import Queue, TreeFile

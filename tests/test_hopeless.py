@@ -3,7 +3,8 @@ import pytest
 
 from fake_runs import write_comparison
 from in_process import subak
-from subak.measures.runs import Reason, Summary, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import Reason, Summary
 from subak.report.notes import hopeless_notes
 from subak.report.page import write_report
 

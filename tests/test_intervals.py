@@ -26,7 +26,8 @@ from subak.measures.intervals import (
     paired,
     relative,
 )
-from subak.measures.runs import RedrawnFacts, Run, Spread, Summary, WindowFacts, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import RedrawnFacts, Run, Spread, Summary, WindowFacts
 from subak.report.comparison import compare
 from subak.report.notes import difference_notes, notes, stretch_of
 

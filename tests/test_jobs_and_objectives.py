@@ -16,7 +16,8 @@ from subak.measures import job_sums, jobs
 from subak.measures.jobs import lengths, undisturbed
 from subak.measures.objective import Objective, read_measure, read_objective
 from subak.measures.objectives import _statistic, refuse_unconcerned
-from subak.measures.runs import WindowFacts, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import WindowFacts
 from subak.measures.window import Window
 from subak.report.comparison import compare
 

@@ -16,7 +16,7 @@ from fake_runs import write_comparison, write_run
 from small import staged
 from subak import policy
 from subak.fleet.table import uniform_fleet
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.report import console, pictures
 from subak.report.console import Console, Text, TextColumn, bars, echo
 from subak.report.console import plain as as_shown

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fake_runs import write_comparison, write_run
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.report.charts.runs import chart_makers
 from subak.report.page import write_report
 

@@ -16,7 +16,7 @@ from small import CPU, cases, fleet_of, plain, staged
 from subak.errors import InputError
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.policy import find_scheduler
 from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.recorded import _edges

@@ -12,7 +12,8 @@ from in_process import subak
 from subak.errors import InputError
 from subak.measures import series
 from subak.measures.of_run import bounded_slowdown
-from subak.measures.runs import groups, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import groups
 from subak.report import document
 from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare, verdict

@@ -13,7 +13,8 @@ from fake_demo import write_demo
 from fake_runs import write_comparison, write_run
 from in_process import subak
 from subak.errors import InputError
-from subak.measures.runs import groups, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import groups
 from subak.report.comparison import Measure, Row, measures
 from subak.report.fairness_tables import queue_table, worst_table
 from subak.report.number_text import (

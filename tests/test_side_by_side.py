@@ -3,7 +3,8 @@ import pytest
 
 from fake_runs import write_run
 from subak.errors import InputError
-from subak.measures.runs import groups, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import groups
 from subak.measures.side_by_side import differences
 from subak.report.notes import notes
 from subak.report.page import write_report

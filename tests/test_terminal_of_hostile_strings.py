@@ -115,7 +115,7 @@ def test_no_command_prints_what_would_steer_a_terminal(run, folder, site, runs):
 
 
 def test_tables_of_runs_are_tame(runs, capsys):
-    from subak.measures.runs import load_runs
+    from subak.measures.run_folders import load_runs
     from subak.report.terminal import comparison_table, run_panel
     found = load_runs(runs)
     for renderable in (run_panel(found[0]), comparison_table(found)):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from fake_runs import write_run
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.report.page import write_report
 from subak.report.tables.differences import compared
 from subak.report.verdict.facts import judged

@@ -15,7 +15,8 @@ from subak.experiment.chunks import Chunks, open_inputs, simulate_in_chunks
 from subak.experiment.run import load_inputs, refuse_unfit, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
-from subak.measures.runs import Run, Spread, Summary, WaitedFacts, Waiting, WindowFacts, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import Run, Spread, Summary, WaitedFacts, Waiting, WindowFacts
 from subak.measures.window import ARRIVALS, AS_GIVEN, AS_OBSERVED, AT_ONCE, Window, cut, window_facts, window_of
 from subak.policy import find_scheduler
 from subak.report.comparison import compare, verdict

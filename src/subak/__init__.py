@@ -6,6 +6,8 @@ tables and charts. The names are loaded when they are first asked for; `import s
 import importlib
 from typing import TYPE_CHECKING
 
+from subak.version import VERSION
+
 if TYPE_CHECKING:
     from subak import errors as errors
     from subak import policy as policy
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from subak.api.study import Study as Study
     from subak.api.study import study as study
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["Comparison", "Inputs", "Run", "Study", "compare", "errors", "load", "policy", "run", "study"]
 
 _MODULES = ("errors", "policy")

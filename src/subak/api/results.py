@@ -8,7 +8,8 @@ import polars as pl
 from subak.api.shown import Charted, Table, as_text, measure_html
 from subak.errors import InputError
 from subak.measures import runs as measured
-from subak.measures.runs import Summary, groups, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import Summary, groups
 from subak.nearest import did_you_mean
 from subak.output.places import refuse_file
 from subak.output.writing import write_file

@@ -17,7 +17,7 @@ from subak.experiment.parallel import Job, in_good_order, jobs_of
 from subak.experiment.run import Done, inputs_of, refuse_unfit, settle_resample, simulate_held, write_run
 from subak.experiment.scenario import Scenario
 from subak.measures import runs as measured
-from subak.measures.runs import COMPARISON, load_runs
+from subak.measures.run_folders import COMPARISON, load_runs
 from subak.output.writing import new_folder
 from subak.policy import find_scheduler
 from subak.simulator.engine.run_loop import Progress

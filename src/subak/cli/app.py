@@ -3,8 +3,8 @@ from typing import Any
 
 import typer
 
-import subak
 from subak.cli.listed import LOOK, Listed, ListedGroup
+from subak.version import VERSION
 
 LIVE = "A live federation"
 # What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
@@ -110,7 +110,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"subak {subak.__version__}")
+        typer.echo(f"subak {VERSION}")
         raise typer.Exit
 
 

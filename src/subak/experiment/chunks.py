@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
 
-import subak
 from subak.errors import InputError, RunError, SubakError, first_line
 from subak.experiment.run import (
     Done,
@@ -68,6 +67,7 @@ from subak.simulator.results import attempt_table, possible_reasons, task_table,
 from subak.simulator.simulate import default_interval
 from subak.tables import PACKED
 from subak.threads import one_by_one
+from subak.version import VERSION
 from subak.workload.chunks import StoredWorkload, open_workload, task_count
 from subak.workload.redraws import AUTO, NONE
 from subak.workload.samples import workload_folder
@@ -255,7 +255,7 @@ def refuse_checkpoint(folder: Path, out: Path | None, inputs: list[Path]) -> Non
 def _known_by(scenario: Scenario, name: str, seed: int) -> dict[str, str]:
     """Return what tells a run from others, in words."""
     values = scenario_values(of_run(scenario, name, [seed]))
-    return {"version": subak.__version__, **{key: msgspec.json.encode(value).decode() for key, value in values.items()}}
+    return {"version": VERSION, **{key: msgspec.json.encode(value).decode() for key, value in values.items()}}
 
 
 def _measured(

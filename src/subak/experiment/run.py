@@ -16,7 +16,6 @@ import numba
 import numpy as np
 import polars as pl
 
-import subak
 from subak.errors import InputError
 from subak.experiment.fleets import edited
 from subak.experiment.knowledge import knowledge
@@ -79,6 +78,7 @@ from subak.simulator.results import attempt_table, attempts_lost, task_table, ti
 from subak.simulator.simulate import simulate
 from subak.tables import PACKED, write_table
 from subak.toml_files import write_toml
+from subak.version import VERSION
 from subak.workload.redraws import AUTO, NONE, REDRAWN
 from subak.workload.resample import resample_for, resampled, why_as_it_is
 from subak.workload.samples import is_path, workload_folder
@@ -491,7 +491,7 @@ def summarise(
         plan=plan_facts(outcome.plans, outcome.plans_missed),
         energy=of.energy,
         speed=Speed(tasks / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
-        versions={"subak": subak.__version__, "python": platform.python_version(), "numba": numba.__version__,
+        versions={"subak": VERSION, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
     )
 

@@ -10,14 +10,12 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from subak.errors import InputError
+from subak.measures.runs import Run
 from subak.toml_files import read_toml
 from subak.workload.redraws import NONE
-
-if TYPE_CHECKING:  # which reads runs, and tells them apart by this
-    from subak.measures.runs import Run
 
 # What names a run, what it was judged by, and what is compared by the files' contents.
 APART = ("schedulers", "seeds", "objectives", "workload", "workload_digest", "fleet", "resample")

@@ -20,12 +20,12 @@ import msgspec
 import vl_convert
 from markupsafe import Markup
 
-import subak
 from subak.errors import RunError
 from subak.kernels.files import KERNEL, DamagedError, kernel_folder, read, write
 from subak.output.plain import plain
 from subak.report import tags
 from subak.report.charts.theme import DARK, LIGHT, style_variables
+from subak.version import VERSION
 
 IMAGE_FORMATS = ("svg", "png")  # that a page can save a chart in
 PICTURE_FORMATS = (*IMAGE_FORMATS, "pdf")  # that a picture can be written in
@@ -43,7 +43,7 @@ def document(title: str, *body: Markup, chart_config: Any = None) -> bytes:
     policy = POLICY + (f"; script-src {' '.join(map(_hash, scripts))}" if scripts else "")
     data = () if chart_config is None else (tags.data(chart_config, id="chart-configs"),)
     content = Markup("\n").join([*body, *data, *(tags.tag("script", Markup(script)) for script in scripts)])
-    text = filled("document.html", title=title, policy=policy, version=subak.__version__, body=content,
+    text = filled("document.html", title=title, policy=policy, version=VERSION, body=content,
                   style=Markup(_style()))
     return text.encode("utf-8", "backslashreplace")  # names of files may hold what is no text
 

@@ -11,7 +11,8 @@ from subak.errors import InputError
 from subak.experiment.run import load_inputs
 from subak.experiment.scenario import read_scenario
 from subak.fleet.locality import LEVELS
-from subak.measures.runs import Run, load_runs
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import Run
 from subak.report.number_text import count_text, seconds_text
 from subak.resources import Resource, amount_words
 from subak.simulator.endings import STAGE_GIVEN_UP

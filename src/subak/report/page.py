@@ -4,9 +4,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-import subak
 from subak.errors import InputError
-from subak.measures.runs import Run, groups, load_runs, on_trace, trace_days
+from subak.measures.run_folders import load_runs
+from subak.measures.runs import Run, groups, on_trace, trace_days
 from subak.measures.side_by_side import differences
 from subak.output.places import located, refuse_file, refuse_room
 from subak.output.writing import write_file
@@ -33,6 +33,7 @@ from subak.report.tables.table import Table, folded, shown
 from subak.report.verdict.card import card
 from subak.report.verdict.facts import judged
 from subak.resources import describe
+from subak.version import VERSION
 
 FONT = "system-ui, sans-serif"
 PAGES = (".html", ".htm")
@@ -143,7 +144,7 @@ def page(runs: list[Run], rows: list[Compared], charts: dict[str, Chart], baseli
     panels = {group: Markup("").join([*parts, _charts(drawn.get(group, [])), *below.get(group, [])])
               for group, parts in content.items()}
     shown_groups = {group: body for group, body in panels.items() if body}
-    body = filled("page.html", title=_title(runs), version=subak.__version__, summary=_summary(runs), hint=HINT,
+    body = filled("page.html", title=_title(runs), version=VERSION, summary=_summary(runs), hint=HINT,
                   tabs=Markup("").join(map(_tab, shown_groups)),
                   groups=Markup("").join(tags.tag("div", each, id=group, class_="group", role="tabpanel",
                                                   aria_label=GROUPS[group]) for group, each in shown_groups.items()))

@@ -7,7 +7,7 @@ from subak.experiment.parallel import jobs_of, run_all
 from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, settle_resample
 from subak.experiment.scenario import Scenario
 from subak.fleet.table import Fleet
-from subak.measures.runs import COMPARISON, load_runs
+from subak.measures.run_folders import COMPARISON, load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
 from subak.policy import find_scheduler

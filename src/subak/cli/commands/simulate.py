@@ -18,7 +18,7 @@ from subak.experiment.parallel import run_apart
 from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, run_label, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.fleet.table import Fleet
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
 from subak.policy_files import named_scheduler, policy_file

@@ -1,10 +1,11 @@
 """How `subak generate` is called."""
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
 from subak.cli.ending import loading
+from subak.cli.generated import Number, Numbers, Place
 from subak.cli.options import (
     DURATION,
     AddOption,
@@ -18,35 +19,6 @@ from subak.cli.options import (
 from subak.quantities import read_seconds
 
 PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
-Number = float | None
-
-
-class Place(NamedTuple):
-    """The machines that were asked for."""
-
-    fleet: Path | None
-    machines: int
-    capacity: list[str] | None
-    scale: float
-    remove: list[str]
-    add_machines: list[str]
-
-
-class Numbers(NamedTuple):
-    """What stands in the place of single parameters; None leaves them as they are."""
-
-    dynamism: Number
-    gap_shape: Number
-    type: Number
-    task_mass: Number
-    task_disparity: Number
-    service_mass: Number
-    service_disparity: Number
-    users: int | None
-    diurnal: Number
-    constraints: Number
-    google_classes: bool
-
 
 def generate(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload folder to write; the machines go to its "

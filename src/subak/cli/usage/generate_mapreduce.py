@@ -1,32 +1,15 @@
 """How `subak generate-mapreduce` is called."""
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated
 
 import typer
 
 from subak.cli.ending import loading
+from subak.cli.generated import Batch, Mix, Sharing
 from subak.cli.options import DURATION, OverwriteOption
 from subak.quantities import read_seconds
 
 PAPER, AROUND = "The paper's numbers", "Past the paper"  # headings of the help
-Mix = Literal["single", "hybrid"]
-Sharing = Literal["none", "machines", "slots"]
-
-
-class Batch(NamedTuple):
-    """The batch that was asked for."""
-
-    workload: Mix
-    jobs: int
-    cluster: int | None
-    map_machines: int
-    reduce_machines: int
-    slow_share: float | None
-    slots: int
-    sharing: Sharing
-    gap: float
-    map_output: float
-    copy_rate: float
 
 
 def generate_mapreduce(

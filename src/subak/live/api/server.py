@@ -17,7 +17,6 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Meta, Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-import subak
 from subak.errors import RunError
 from subak.live.api.errors import ServiceError, UnauthorizedError
 from subak.live.api.problems import HANDLERS, TYPE, body_of, headers_of
@@ -25,6 +24,7 @@ from subak.live.api.routes import ROUTES
 from subak.live.api.service import Service
 from subak.live.api.strangers import CONNECTION, Strangers, watched
 from subak.live.tokens import TokenHash
+from subak.version import VERSION
 
 OPEN = ("/v1/health",)  # all that is answered without a token
 DOCUMENT = "/v1/openapi"
@@ -52,7 +52,7 @@ def make_app(service: Service, settings: ServerSettings) -> Litestar:
         request_max_body_size=settings.body_bytes_max,
         logging_config=None,
         openapi_config=OpenAPIConfig(
-            title="Subak", version=subak.__version__, path=DOCUMENT, render_plugins=[JsonRenderPlugin()],
+            title="Subak", version=VERSION, path=DOCUMENT, render_plugins=[JsonRenderPlugin()],
             operation_id_creator=lambda handler, *_: str(handler.handler_name),
             components=Components(security_schemes={"token": SecurityScheme(type="http", scheme="bearer")}),
             security=[{"token": []}],

@@ -12,25 +12,22 @@ long ago, so local masters end all that was begun from the former one, and heed 
 and no job taken, until it is in every cluster.
 """
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct, msgpack, structs
 
 from subak.errors import InputError
-from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.local_master.state import ATTEMPT_HELD, ATTEMPT_KILLING, ATTEMPT_RUNNING, ATTEMPT_STARTING
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import LOCAL_MASTER, NOBODY
 from subak.live.node.base import Drop, Put, Write
 from subak.live.node.facts import JOB, SHAPE, Fact
 from subak.live.node.frames import Claim, Claimed, FrameError
+from subak.live.node.global_master.role import GlobalRole
 from subak.live.node.layout import Peer, cluster_of_local, number_of_job, owner_of_job, serial_of_job
+from subak.live.node.local_role import LocalRole
 from subak.live.node.written_for import refuse_shorter
-
-if TYPE_CHECKING:
-    from subak.live.node.global_master.global_node import GlobalNode
-    from subak.live.node.local_node import LocalNode
 
 # numbers on disk of a global master: of incarnations and of jobs, which are used once; for whom numbers of jobs were
 # given; and what this file keeps
@@ -70,7 +67,7 @@ class Refusal(Struct, frozen=True, array_like=True):
 class Claims:
     """The claim of a global master, and what local masters said to it."""
 
-    def __init__(self, node: "GlobalNode", life: str) -> None:
+    def __init__(self, node: GlobalRole, life: str) -> None:
         """*life*: a name that no other start has, of this store or of a copy of it."""
         self.node, self.problem = node, ""
         numbers: Numbers = node.disk.get("incarnation", {})
@@ -169,7 +166,7 @@ class Claims:
             for shape in answer.shapes:
                 self.node.learn(shape)
             return
-        words = _words(self.node, answer)
+        words = _words(self.node.name, self.claim, answer)
         self.problem = self.problem or f"a local master {words}"
         self.refusal = _together(self.refusal, peer[1], answer)
         self.node.writes.append(Put("incarnation", [REFUSED_KEY], [msgpack.encode(self.refusal)]))
@@ -192,12 +189,11 @@ def _together(before: Refusal | None, local: int, answer: Claimed) -> Refusal:
         tuple(sorted({*before.jobs, *known.jobs})))
 
 
-def _words(node: "GlobalNode", answer: Claimed) -> str:
+def _words(name: str, own: Claim, answer: Claimed) -> str:
     """Return why the store may not be used, and what helps."""
     assert answer.known is not None
-    own, known = node.claims.claim, answer.known
+    known = answer.known
     what = "another store" if known.identity != own.identity else "a later state of this store"
-    name = node.name
     return (f"knows {what} of {name}: incarnation {known.incarnation}, jobs up to {name}-{known.reserved}; here: "
             f"incarnation {own.incarnation}, jobs up to {name}-{own.latest}. Start {name} on the folder that was in "
             "use last; if that is lost, run `subak store adopt` on this one")
@@ -231,7 +227,7 @@ def adopt(numbers: Numbers, life: str) -> tuple[Refusal, list[Write]]:
 class Known:
     """The last claim of each global master that a local master has written down."""
 
-    def __init__(self, node: "LocalNode", claims: Numbers) -> None:
+    def __init__(self, node: LocalRole, claims: Numbers) -> None:
         self.node = node
         self.claims = {int(number): msgpack.decode(body, type=Claim) for number, body in claims.items()}
         refuse_shorter("global_master", max(self.claims, default=NOBODY) + 1, node.layout.global_masters)
@@ -265,22 +261,16 @@ class Known:
 
     def left(self, owner: int) -> list[int]:
         """Return the rows of attempts with amounts that a global master has requested from a former store."""
-        rows, held = self.node.local.rows.row, self.held(owner)
+        rows, held = self.node.local.rows.row, self.node.held(owner)
         is_former = rows["attempt"][held] >> INCARNATION_BITS <= self.claims[owner].fence
         return held[is_former & np.isin(rows["state"][held], HOLDING)].tolist()
-
-    def held(self, owner: int) -> np.ndarray:
-        """Return the rows of attempts of a global master, int64[row]."""
-        rows = self.node.local.rows
-        held = rows.row[: rows.size[ROWS_EVER]]
-        return np.flatnonzero((held["machine"] != NOBODY) & (held["owner"] == owner))
 
     def _last_attempt(self, owner: int, incarnation: int) -> int:
         """Return the last attempt of a global master that is known here, requested or running, but for an incarnation.
 
         Of the one that claims workers may have told before it did: it was heard by the partner.
         """
-        attempts = [self.requested.get(owner, 0), *self.node.local.rows.row["attempt"][self.held(owner)].tolist()]
+        attempts = [self.requested.get(owner, 0), *self.node.local.rows.row["attempt"][self.node.held(owner)].tolist()]
         return max((each for each in attempts if each >> INCARNATION_BITS != incarnation), default=0)
 
     def _jobs(self, owner: int, latest: int) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ ask the other. Everything else a local master knows comes from its workers, and 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from msgspec import Struct, msgpack, structs
+from msgspec import msgpack, structs
 
 from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.bounds import most_posted
@@ -79,7 +79,7 @@ from subak.live.node.frames import (
     messages_of,
 )
 from subak.live.node.layout import Layout, Peer, Timing, cluster_of_local
-from subak.live.node.master import MasterNode
+from subak.live.node.local_role import LocalRole, StoredMachine
 from subak.live.node.removal import (
     REMOVE,
     begin_anew,
@@ -105,21 +105,7 @@ UNREACHABLE = "its worker is not connected"
 SILENT = "the worker of its machine is not connected: what runs there ends when it is back, or was silent for a lease"
 
 
-class StoredMachine(Struct, frozen=True, array_like=True):
-    """A machine on disk."""
-
-    name: str
-    identity: str  # of its worker's folder
-    capacity: tuple[int, ...]
-    attributes: dict[str, str]
-    cordoned: bool = False
-    gone: bool = False  # another of this name has joined since
-    version: int = 0  # how often it was written
-    joining: bool = False  # not every local master of the cluster knows it yet
-    removed: bool = False  # for good: it may not come back
-
-
-class LocalNode(MasterNode):
+class LocalNode(LocalRole):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:

@@ -4,7 +4,7 @@ What runs is lost when the machine is switched off, or the executor dies; what t
 its worker has synced. What the worker wrote without a sync outlives the worker; of the machine's end the last that was
 written is left, or what was there when the machine was switched on.
 """
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from subak.live.node.base import Node
 from subak.live.node.frames import Dismissed, Incoming, Join, Joined, Outgoing
 from subak.live.node.worker.worker_node import End, Forget, Inquire, Ping, Start, WorkerNode
 from subak.live.torture.case import MachineCase
+from subak.live.torture.network import Network
 from subak.live.torture.process import Machine, Process, write
+from subak.live.torture.scene import Scene
 from subak.live.torture.watch import BrokenError
-
-if TYPE_CHECKING:
-    from subak.live.torture.world import World
 
 ASK_AGAIN_S = 0.2  # for a number
 TICK_S = 0.001  # between two looks at an executor, at least
@@ -30,8 +29,8 @@ TICK_S = 0.001  # between two looks at an executor, at least
 class Machines:
     """See the head of the file."""
 
-    def __init__(self, world: "World") -> None:
-        self.world = world
+    def __init__(self, world: Scene, network: Network) -> None:
+        self.world, self.network = world, network
         self.all: list[Machine] = []
         self.reboots = np.random.default_rng([world.case.seed, 73])  # what each leaves of a worker's tables
 
@@ -142,7 +141,7 @@ class Machines:
         self.world.note(f"{process.name} starts")
         self.news(machine)
         self.world.call(process)
-        self.world.network.meet_all(process)
+        self.network.meet_all(process)
 
     def _ask_for_number(self, machine: Machine) -> None:
         for number in self.world.layout.masters_of(machine.case.cluster):

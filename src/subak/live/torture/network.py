@@ -3,14 +3,10 @@
 A frame may be lost, or doubled. A cut connection loses what is under way on it; both ends notice, and connect anew as
 soon as they reach each other.
 """
-from typing import TYPE_CHECKING
-
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, WORKER
 from subak.live.node.layout import cluster_of_local
 from subak.live.torture.process import Connection, Process
-
-if TYPE_CHECKING:
-    from subak.live.torture.world import World
+from subak.live.torture.scene import Scene
 
 DELAY_S = (0.0002, 0.002)  # that a frame is under way
 STRAY, STRAY_S = 0.02, 0.3  # how many frames are under way for much longer, and for how long
@@ -21,7 +17,7 @@ RECONNECT_S = 0.2
 class Network:
     """See the head of the file."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: Scene) -> None:
         self.world = world
         self.apart: dict[frozenset[str], int] = {}  # pairs that cannot reach each other, and how many faults say so
 

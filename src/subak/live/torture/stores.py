@@ -4,21 +4,17 @@ A store that is refused takes over by `adopt`, as an operator would let it. What
 that jobs are gone, that what has finished runs again. Two things are not: two attempts of one task of a job run at
 once, and two jobs have one number.
 """
-from typing import TYPE_CHECKING
-
 from subak.live.node.claims import REFUSED_KEY, adopt
 from subak.live.torture.case import STORES, Fault
 from subak.live.torture.process import Process, write
+from subak.live.torture.scene import Scene
 from subak.live.torture.watch import BrokenError
-
-if TYPE_CHECKING:
-    from subak.live.torture.world import World
 
 RESTART_S = 0.05
 ADOPTED_S = 0.3  # after which whoever runs it takes note
 
 
-def begin(world: "World", process: Process, fault: Fault) -> None:
+def begin(world: Scene, process: Process, fault: Fault) -> None:
     """Let a store be lost; or copy it, begin another incarnation, and put the copy back later."""
     if fault.kind == "lost":
         _replace(world, process, {})
@@ -29,7 +25,7 @@ def begin(world: "World", process: Process, fault: Fault) -> None:
     world.after(RESTART_S + fault.seconds, lambda: _replace(world, process, copy))
 
 
-def _replace(world: "World", process: Process, disk: dict[str, dict[object, bytes]]) -> None:
+def _replace(world: Scene, process: Process, disk: dict[str, dict[object, bytes]]) -> None:
     world.kill(process)
     process.disk = disk
     owner = world.masters.index(process)
@@ -39,7 +35,7 @@ def _replace(world: "World", process: Process, disk: dict[str, dict[object, byte
     world.after(RESTART_S, lambda: world.start(process))
 
 
-def refused(world: "World", process: Process, words: str) -> None:
+def refused(world: Scene, process: Process, words: str) -> None:
     """End a global master whose store was refused, and let the store take over."""
     world.note(f"the store of {process.name} is refused: {words}")
     world.happened["store refused"] += 1
@@ -49,7 +45,7 @@ def refused(world: "World", process: Process, words: str) -> None:
     world.after(ADOPTED_S, lambda: _adopt(world, process))
 
 
-def _adopt(world: "World", process: Process) -> None:
+def _adopt(world: Scene, process: Process) -> None:
     numbers = process.disk.get("incarnation", {})
     if REFUSED_KEY not in numbers:  # another store was put there meanwhile
         return

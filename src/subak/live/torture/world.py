@@ -6,12 +6,9 @@ a worker wrote outlives it, and what runs goes on, for as long as the executor o
 Connections deliver frames in their order until they are cut (network.py). What executors do is watched (watch.py).
 """
 import heapq
-import itertools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.node.base import Cut, Node, Ready
@@ -22,11 +19,12 @@ from subak.live.node.layout import Peer
 from subak.live.node.local_node import LocalNode
 from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture import stores
-from subak.live.torture.case import Case, JobCase
+from subak.live.torture.case import Case
 from subak.live.torture.machines import Machines
 from subak.live.torture.network import Network
 from subak.live.torture.process import Connection, Process, write
-from subak.live.torture.watch import BrokenError, Watch
+from subak.live.torture.scene import Scene
+from subak.live.torture.watch import BrokenError
 
 SYNC_S = (0.0005, 0.004)  # seconds that a write takes
 FULL_S = 0.1  # after which a full disk is tried again
@@ -43,31 +41,21 @@ class Step(NamedTuple):
     connections: dict[Peer, Connection]
 
 
-class World:
+class World(Scene):
     """See the head of the file. Everything happens in `step`, in the order of time."""
 
     def __init__(self, case: Case) -> None:
-        self.case, self.layout, self.timing = case, case.layout, case.timing
-        self.random = np.random.default_rng([case.seed, 72])
+        super().__init__(case)
         self.queues = QueuesFact(1, case.queues, case.order)
-        self.now, self.order = 0.0, itertools.count()
-        self.events: list[tuple[float, int, Callable[[], object]]] = []
-        self.loss, self.doubling, self.lateness = case.loss, case.doubling, case.lateness
-        self.log: list[str] = []
-        self.happened: Counter[str] = Counter()  # what went wrong
-        self.steps = 0
         self.calls: tuple[float, Counter[str]] = (0.0, Counter())  # of each process, in an instant
-        self.watch = Watch(case)
-        self.network, self.machines = Network(self), Machines(self)
-        self.masters: list[Process] = []
-        self.locals: list[Process] = []
+        self.network = Network(self)
+        self.machines = Machines(self, self.network)
         for number in range(self.layout.global_masters):
             self.add_master(GLOBAL_MASTER, number)
         for number in self.layout.locals:
             self.add_master(LOCAL_MASTER, number)
         self.acknowledged: Callable[[Process, int], None] = lambda process, job: None
         self.started: Callable[[Process], None] = lambda process: None
-        self.replaced: Callable[[Process], None] = lambda process: None  # the store of a process is another
 
     def add_master(self, role: int, number: int) -> Process:
         """Return the place of a master, where none is yet."""
@@ -83,10 +71,6 @@ class World:
         there.append(Process(name, make, (role, number)))
         return there[-1]
 
-    def local(self, number: int) -> Process:
-        """Return the local master, or the standby, of a number."""
-        return next(process for process in self.locals if process.peer == (LOCAL_MASTER, number))
-
     @property
     def processes(self) -> list[Process]:
         """All places where a process is, or may be."""
@@ -96,20 +80,7 @@ class World:
         """Return a process by its name."""
         return next(process for process in self.processes if process.name == name)
 
-    def owner_of(self, job: JobCase) -> int:
-        """Return the global master of a job's queue, which keeps it for good."""
-        every = self.case.queues + tuple(queue for change in self.case.changes for queue in change.queues)
-        return next(queue.owner for queue in every if queue.path == job.spec.queue)
-
     # -- time ----------------------------------------------------------------------------------------------------------
-
-    def at(self, when: float, what: Callable[[], object]) -> None:
-        """Let something happen at a time."""
-        heapq.heappush(self.events, (when, next(self.order), what))
-
-    def after(self, delay: float, what: Callable[[], object]) -> None:
-        """Let something happen after a while."""
-        self.at(self.now + delay, what)
 
     def until(self, when: float) -> None:
         """Go on up to a time."""
@@ -118,10 +89,6 @@ class World:
             self.steps += 1
             what()
         self.now = max(self.now, when)
-
-    def note(self, words: str) -> None:
-        """Keep what has happened, for whoever looks for a fault."""
-        self.log.append(f"{self.now:10.4f} {words}")
 
     # -- processes -----------------------------------------------------------------------------------------------------
 

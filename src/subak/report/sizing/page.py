@@ -1,7 +1,6 @@
 """The page of a sizing: the answer, the curve of each objective, and the sizes that were tried."""
 from markupsafe import Markup
 
-import subak
 from subak.experiment.sizing.answer import Sized, Sizing
 from subak.report import tags
 from subak.report.charts.sizes import size_chart
@@ -11,6 +10,7 @@ from subak.report.page import FONT
 from subak.report.pictures import IMAGE_WIDTH, spec_of
 from subak.report.sizing.words import headline, notes, sentences, size_table
 from subak.report.tables.table import shown
+from subak.version import VERSION
 
 
 def sizing_page(sizing: Sizing) -> bytes:
@@ -22,7 +22,7 @@ def sizing_page(sizing: Sizing) -> bytes:
         size.values for answer in sizing.answers for size in answer.sizes)]
     charts = tags.tag("div", *(_figure(sizing, number) for number in places), class_="charts")
     said = (tags.tag("p", note, class_="note") for note in notes(sizing))
-    foot = tags.tag("footer", tags.tag("p", f"Written by Subak {subak.__version__}. This page is complete in itself: "
+    foot = tags.tag("footer", tags.tag("p", f"Written by Subak {VERSION}. This page is complete in itself: "
                                             "it loads nothing and sends nothing."))
     main = tags.tag("main", *(_card(sizing, place) for place in _best_first(sizing)), charts,
                     *(_sizes(sizing, answer) for answer in sizing.answers), *said)

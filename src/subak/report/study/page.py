@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup
 
-import subak
 from subak.experiment.study.document import EVERY
 from subak.experiment.study.plan import Plan
 from subak.experiment.study.records import Record
@@ -23,6 +22,7 @@ from subak.report.study.columns import Column
 from subak.report.study.facts import Best, best_by
 from subak.report.study.results import SCHEDULER, Results, of_seeds, results_of
 from subak.report.tables.table import Table, folded, shown
+from subak.version import VERSION
 
 PAGE = "report.html"
 GROUPS = {"overview": "Overview", "settings": "Each setting", "pairs": "Two settings", "points": "All points"}
@@ -52,7 +52,7 @@ def page(results: Results, charts: Mapping[str, Chart]) -> bytes:
               for group in GROUPS}
     there = {group: body for group, body in panels.items() if body}
     title = results.plan.title
-    body = filled("page.html", title=title, version=subak.__version__, summary=_summary(results), hint=HINT,
+    body = filled("page.html", title=title, version=VERSION, summary=_summary(results), hint=HINT,
                   tabs=Markup("").join(map(_tab, there)),
                   groups=Markup("").join(tags.tag("div", each, id=group, class_="group", role="tabpanel",
                                                   aria_label=GROUPS[group]) for group, each in there.items()))

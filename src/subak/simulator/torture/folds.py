@@ -1,5 +1,5 @@
 """A view as it should be: the fold of a ledger, by itself; and how a broken invariant is said."""
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from subak.federation.megha.local_master.state import ATTEMPT_STARTING as STARTI
 from subak.federation.messages import (
     NOBODY,
 )
-
-if TYPE_CHECKING:
-    from subak.simulator.torture.invariants import Watch
 
 MACHINE_OF, TASK_OF, ATTEMPT_OF, ROUND_OF, OWNER_OF = (
     list(ENTRY.fields or ()).index(name) for name in ("machine", "task", "attempt", "round", "owner"))
@@ -31,6 +28,14 @@ def must(truth: Any, rule: str, said: str) -> None:
     """Raise Broken unless a rule holds."""
     if not truth:
         raise Broken(f"({rule}) {said}")
+
+
+class Asked(NamedTuple):
+    """What tasks ask for, by task, and what machines have, by configuration."""
+
+    request: list[np.ndarray]  # int64[resource]
+    queue: list[int]
+    capacity: list[np.ndarray]  # int64[resource]
 
 
 class Fold:
@@ -53,18 +58,18 @@ class Fold:
         self.held.clear()
         self.holder[:] = NOBODY
 
-    def apply(self, entry: Any, watch: "Watch") -> None:
+    def apply(self, entry: Any, asked: Asked) -> None:
         """Apply one entry."""
         kind, machine, task, attempt = entry[0], entry[MACHINE_OF], entry[TASK_OF], entry[ATTEMPT_OF]
         if kind == ENTRY_WHOLE:
             self.forget()
         elif kind in (ENTRY_TOOK, ENTRY_GAVE):
             sign = 1 if kind == ENTRY_TOOK else -1
-            self.free[:, machine - self.first] -= sign * watch.request[task]
-            self.consumed[watch.queue[task]] += sign * watch.request[task]
+            self.free[:, machine - self.first] -= sign * asked.request[task]
+            self.consumed[asked.queue[task]] += sign * asked.request[task]
             (self.held.add if kind == ENTRY_TOOK else self.held.discard)((machine, task, attempt))
         elif kind == ENTRY_SIZED:
-            capacity = watch.capacity[task] if task != NOBODY else 0
+            capacity = asked.capacity[task] if task != NOBODY else 0
             self.free[:, machine - self.first] += capacity - self.capacity[:, machine - self.first]
             self.capacity[:, machine - self.first] = capacity
             self.holder[machine - self.first] = entry[OWNER_OF]

@@ -21,13 +21,9 @@ its own launches in flight.
 (m) a task begins at most once more than its attempts may be lost (beginnings.py)
 (j) what a message meets becomes what the table of transitions says (coverage.py)
 """
-from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.global_master.state import (
-    INCARNATION,
-)
 from subak.federation.megha.ledger import ENTRY_TOOK, VERSION, entries_between, still_holds
 from subak.federation.megha.local_master.state import (
     ACTIVE,
@@ -51,53 +47,24 @@ from subak.federation.messages import (
     PLACE,
     WORKER,
 )
-from subak.fleet.state import BLOCK, FleetState, summaries
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
 from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network, on_the_way
 from subak.simulator.torture.beginnings import Beginnings
-from subak.simulator.torture.folds import HOLDING, TASK_OF, Fold, must
+from subak.simulator.torture.folds import HOLDING, TASK_OF, must
 from subak.simulator.torture.master_invariants import check_master
+from subak.simulator.torture.watched import Watched
 
 INSTANT_MAX = 3_000  # events at one time
 
 
-class Watch:
+class Watch(Watched):
     """Checks a run after every message."""
 
     def __init__(self, sim: Simulation, net: Network, roles: Megha) -> None:
-        self.sim, self.net, self.roles = sim, net, roles
-        topology = roles.topology
-        self.masters, self.clusters = topology.global_masters, topology.local_masters
-        self.instances = len(roles.locals)
-        self.request = [sim.tasks.request[:, shape].astype(np.int64) for shape in sim.tasks.shape]
-        self.queue = roles.jobs.asked["queue"].tolist()
-        self.owner = roles.jobs.asked["owner"]
-        self.capacity = [topology.capacity[:, number].astype(np.int64) for number in range(topology.capacity.shape[1])]
-        self.gang = roles.jobs.gang if roles.jobs.gang.size else np.full(len(self.queue), NOBODY)
-        bounds = topology.block[:: self.masters] * BLOCK
-        self.span = [(int(bounds[cluster]), int(bounds[cluster + 1])) for cluster in range(self.clusters)]
-        self.machines = np.flatnonzero(np.bincount(
-            np.concatenate([np.flatnonzero(topology.machine["configuration"] != NOBODY), sim.changes.machine]),
-            minlength=topology.machine.size)).tolist()
-        start = np.zeros((len(sim.fleet.free), topology.machine.size), np.int64)
-        for machine in np.flatnonzero(topology.machine["configuration"] != NOBODY):
-            start[:, machine] = self.capacity[topology.machine["configuration"][machine]]
-        queues = topology.queue.size
-
-        def fold(cluster: int) -> Fold:
-            first, end = self.span[cluster]
-            return Fold(first, start[:, first:end], queues)
-
-        self.history: dict[tuple[int, int], list[Any]] = {
-            (number, 0): [] for number in range(self.instances)}  # by instance and epoch
-        self.book = [fold(number % self.clusters) for number in range(self.instances)]
-        self.view = [[fold(cluster) for cluster in range(self.clusters)] for _ in range(self.masters)]
-        self.start = [fold(cluster) for cluster in range(self.clusters)]
-        self.incarnation = [int(master.scalar[INCARNATION]) for master in roles.masters]
+        super().__init__(sim, net, roles)
         self.incarnations = net.incarnation.copy()
         self.changed = False  # whether the fleet has ever changed
-        self.before: dict[int, Any] = {}  # of each global master, for (f)
         self.swaps: set[tuple[int, int]] = set()  # (for whom, who was preempted) since the last news
         self.killing: set[tuple[int, int, int]] = set()
         self.exited: set[tuple[int, int]] = set()  # (task, attempt), all that came to their ends
@@ -107,7 +74,6 @@ class Watch:
         self.instant, self.handled = -1.0, 0
         self.heirs: set[int] = set()  # tasks for whom others are being preempted
         self.arrived = 0
-        self.entries: list[tuple[int, int, int, int]] = []  # (kind, task, its round, attempt) of the last message
         self.check_all()
 
     # -- after a message ------------------------------------------------------------------------------------------
@@ -175,7 +141,7 @@ class Watch:
              f"local master {number} entered {version - len(known)} at once")
         for entry in entries_between(local.ledger, len(known), version).tolist():
             known.append(entry)
-            book.apply(known[-1], self)
+            book.apply(known[-1], self.asked)
             if known[-1][0] == ENTRY_TOOK:
                 self.note_launch(known[-1][TASK_OF])
         book.seen = version
@@ -206,23 +172,6 @@ class Watch:
         must(held == book.held, "a", f"local master {number} holds {sorted(held ^ book.held)} or does not: rows and "
                                      "ledger differ in it")
         self.check_summary(local.fleet, first, end, f"local master {number}")
-
-    def rows(self, row: np.ndarray, heads: np.ndarray, machine: int) -> list[Any]:
-        """Return the rows of a machine, and check their links."""
-        found, before, number = [], NOBODY, heads[machine]
-        while number != NOBODY:
-            must(row[number]["machine"] == machine and row[number]["before"] == before, "a",
-                 f"row {number} is not where the list of machine {machine} has it")
-            found.append(row[number])
-            must(len(found) <= row.size, "a", f"the list of machine {machine} is a ring")
-            before, number = number, row[number]["next"]
-        return found
-
-    def check_summary(self, fleet: FleetState, first: int, end: int, who: str) -> None:
-        """Check (a): what a block has free at most, and on how many machines, is what is noted."""
-        noted = fleet.block_free_max, fleet.block_at_max
-        for truth, each in zip(summaries(fleet.free[:, first:end]), noted, strict=True):
-            must(np.array_equal(truth, each[:, first // BLOCK : end // BLOCK]), "a", f"{who} notes wrong summaries")
 
     def speaker(self, cluster: int) -> int:
         """Return the local master that speaks for a cluster: of those alive and active the one of the latest epoch."""

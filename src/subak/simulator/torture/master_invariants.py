@@ -1,7 +1,5 @@
 """What holds of a global master after every message that it has handled; the letters are those of invariants.py."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from subak.federation.megha.global_master.gangs import gang_is_settled, is_settled
@@ -32,13 +30,10 @@ from subak.queues.lanes import ACTIVE_LANES as LANES_ACTIVE
 from subak.simulator.federated.by_task import row_of_each, states_by_task
 from subak.simulator.federated.network import on_the_way
 from subak.simulator.torture.folds import ATTEMPT_OF, ROUND_OF, TASK_OF, Broken, Fold, must
-
-if TYPE_CHECKING:
-    from subak.simulator.torture.invariants import Watch
+from subak.simulator.torture.watched import Watched
 
 
-
-def check_master(watch: "Watch", number: int, kind: int) -> None:
+def check_master(watch: Watched, number: int, kind: int) -> None:
     """Check one global master after a message of a kind."""
     mine, table = np.flatnonzero(watch.owner == number), states_by_task(watch.roles)
     check_view(watch, number, mine, table)
@@ -48,7 +43,7 @@ def check_master(watch: "Watch", number: int, kind: int) -> None:
     check_rows(watch, number)
 
 
-def check_rows(watch: "Watch", number: int) -> None:
+def check_rows(watch: Watched, number: int) -> None:
     """(l) A row is that of one open task, or free; nothing of a former one is left in it."""
     tasks, master = watch.roles.submitters[number].tasks, watch.roles.masters[number]
     ever = int(tasks.size[TASKS_EVER])
@@ -70,7 +65,7 @@ def check_rows(watch: "Watch", number: int) -> None:
     must(not stale, "l", f"rows {stale} of global master {number} were given back while they were in use")
 
 
-def check_view(watch: "Watch", number: int, mine: np.ndarray, table: np.ndarray) -> None:
+def check_view(watch: Watched, number: int, mine: np.ndarray, table: np.ndarray) -> None:
     """(d) Its view is a fold of each local master's ledger, plus its launches in flight."""
     master = watch.roles.masters[number]
     reborn = master.scalar[INCARNATION] != watch.incarnation[number]
@@ -103,7 +98,7 @@ def check_view(watch: "Watch", number: int, mine: np.ndarray, table: np.ndarray)
     watch.check_summary(master.fleet, 0, master.fleet.free.shape[1], f"global master {number}")
 
 
-def bring_up(watch: "Watch", number: int, cluster: int, fold: Fold, mine: np.ndarray) -> None:
+def bring_up(watch: Watched, number: int, cluster: int, fold: Fold, mine: np.ndarray) -> None:
     """Fold what the master has seen since."""
     row = watch.roles.masters[number].cluster[cluster]
     epoch, seen = int(row["epoch"]), int(row["seen"])
@@ -118,12 +113,12 @@ def bring_up(watch: "Watch", number: int, cluster: int, fold: Fold, mine: np.nda
         begin = fold.seen
     whole = next((place for place in range(seen - 1, begin - 1, -1) if history[place][0] == ENTRY_WHOLE), begin)
     for place in range(whole, seen):
-        fold.apply(history[place], watch)
+        fold.apply(history[place], watch.asked)
         watch.entries.append(tuple(history[place][field] for field in (0, TASK_OF, ROUND_OF, ATTEMPT_OF)))
     fold.epoch, fold.seen = epoch, seen
 
 
-def differs(watch: "Watch", number: int, cluster: int, free: np.ndarray) -> str:
+def differs(watch: Watched, number: int, cluster: int, free: np.ndarray) -> str:
     """Say where a view differs."""
     first, end = watch.span[cluster]
     there = watch.roles.masters[number].fleet.free[:, first:end]
@@ -132,7 +127,7 @@ def differs(watch: "Watch", number: int, cluster: int, free: np.ndarray) -> str:
             f"ledger and the launches in flight leave {free[:, place].tolist()}")
 
 
-def check_held(watch: "Watch", number: int, cluster: int, fold: Fold) -> None:
+def check_held(watch: Watched, number: int, cluster: int, fold: Fold) -> None:
     """(d) It knows who holds what."""
     master, (first, end) = watch.roles.masters[number], watch.span[cluster]
     held = set()
@@ -144,7 +139,7 @@ def check_held(watch: "Watch", number: int, cluster: int, fold: Fold) -> None:
                                  f"{sorted(held ^ fold.held)}")
 
 
-def check_holds(watch: "Watch", number: int, cluster: int, fold: Fold) -> None:
+def check_holds(watch: Watched, number: int, cluster: int, fold: Fold) -> None:
     """(d) It knows for whom machines are held back, and its searches leave out those of others, and its own."""
     master, (first, end) = watch.roles.masters[number], watch.span[cluster]
     holding, there = master.holding, fold.holder
@@ -161,7 +156,7 @@ def check_holds(watch: "Watch", number: int, cluster: int, fold: Fold) -> None:
          f"global master {number} counts {holding.size[DIFFERING]} machines that differ from what it wants held back")
 
 
-def check_bins(watch: "Watch", number: int, cluster: int, fold: Fold, flying: dict[int, int]) -> None:
+def check_bins(watch: Watched, number: int, cluster: int, fold: Fold, flying: dict[int, int]) -> None:
     """(d) It knows how many of each class run where, if machines emulate bins."""
     master, (first, end) = watch.roles.masters[number], watch.span[cluster]
     held = [(machine, task) for machine, task, _ in fold.held]
@@ -174,7 +169,7 @@ def check_bins(watch: "Watch", number: int, cluster: int, fold: Fold, flying: di
          f"global master {number} counts other tasks in the bins of cluster {cluster} than the ledger has")
 
 
-def check_lanes(watch: "Watch", number: int, mine: np.ndarray, table: np.ndarray) -> None:
+def check_lanes(watch: Watched, number: int, mine: np.ndarray, table: np.ndarray) -> None:
     """(e) Every waiting task is in its lane, once; flags and counts agree."""
     master = watch.roles.masters[number]
     members: list[int] = []
@@ -201,13 +196,13 @@ def check_lanes(watch: "Watch", number: int, mine: np.ndarray, table: np.ndarray
     must(not lost or is_settling(watch, number), "e", f"tasks {lost} wait in no lane")
 
 
-def is_settling(watch: "Watch", number: int) -> bool:
+def is_settling(watch: Watched, number: int) -> bool:
     """Whether a global master has yet to go on with what a whole state settles."""
     used = on_the_way(watch.net)
     return bool(((watch.net.flight["kind"][used] == SETTLE) & (watch.net.flight["to"][used] == number)).any())
 
 
-def tasks_in(watch: "Watch", master: int, root: int) -> list[int]:
+def tasks_in(watch: Watched, master: int, root: int) -> list[int]:
     """Return the tasks of a lane."""
     lanes, found, open_tasks = watch.roles.masters[master].lanes, [], [root]
     while open_tasks:
@@ -221,7 +216,7 @@ def tasks_in(watch: "Watch", master: int, root: int) -> list[int]:
     return found
 
 
-def check_gangs(watch: "Watch", number: int, table: np.ndarray) -> None:
+def check_gangs(watch: Watched, number: int, table: np.ndarray) -> None:
     """(e) Gangs count their members rightly, none of a gang runs while another is only held or requested."""
     master, tasks = watch.roles.masters[number], watch.roles.submitters[number].tasks
     for gang, row in enumerate(watch.roles.jobs.gang_row):
@@ -244,7 +239,7 @@ def check_gangs(watch: "Watch", number: int, table: np.ndarray) -> None:
                  f"task {task} of gang {gang} runs before its gang may go")
 
 
-def members_of(watch: "Watch", tasks: OpenTasks, gang: int) -> np.ndarray:
+def members_of(watch: Watched, tasks: OpenTasks, gang: int) -> np.ndarray:
     """Return the tasks of a gang that were submitted."""
     found: list[int] = []
     row = int(tasks.gangs[gang]["first"])
@@ -255,7 +250,7 @@ def members_of(watch: "Watch", tasks: OpenTasks, gang: int) -> np.ndarray:
     return np.array(found, np.int64)
 
 
-def check_idle(watch: "Watch", number: int, kind: int) -> None:
+def check_idle(watch: Watched, number: int, kind: int) -> None:
     """(f) A turn that requested nothing has left the view and the tasks as they were."""
     master = watch.roles.masters[number]
     now = (master.fleet.free.copy(), master.total.copy(), master.task["phase"].copy(),

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeRemainingColumn
 
-from subak.cli.usage.generate import Number, Numbers, Place
+from subak.cli.generated import Number, Numbers, Place
 from subak.errors import InputError
 from subak.experiment.fleets import edited
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet

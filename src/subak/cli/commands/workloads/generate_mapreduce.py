@@ -1,7 +1,7 @@
 """`subak generate-mapreduce`: a batch of MapReduce jobs and machines of different speeds, as HMHS draws them."""
 from pathlib import Path
 
-from subak.cli.usage.generate_mapreduce import Batch
+from subak.cli.generated import Batch
 from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.output.writing import new_folder

@@ -5,7 +5,7 @@ write makes all of it durable, and an acknowledgement and the requests leave tog
 made as the disk says, and the master asks every local master what it holds, as a new incarnation (rebuild.py).
 """
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,9 +70,10 @@ from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, f
 from subak.live.node.global_master.own_shapes import OwnShapes
 from subak.live.node.global_master.queues import QueuesFact, beginning_with, read_queues
 from subak.live.node.global_master.restore import restore_jobs
+from subak.live.node.global_master.role import Disk, GlobalRole
 from subak.live.node.global_master.walks import STEP_ROWS, Walks
 from subak.live.node.layout import OF_A_KIND_MAX, STANDBYS, Layout, Peer, Timing, serial_of_job
-from subak.live.node.master import MasterNode, cut_rows
+from subak.live.node.master import cut_rows
 from subak.live.node.removal import settle_removal, tell_removed
 from subak.live.node.written_for import refuse_another, refuse_removed, written_for
 from subak.queues.tree import Queue, TreeFile
@@ -82,7 +83,6 @@ ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
 LASTING = ("cordon", "uncordon", "drain")  # questions that change what both local masters of a cluster keep
 UNANSWERED = 0  # number of a question whose answer nobody waits for
 GANG_MAX = 4096  # tasks that start together
-Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
 
 
 class Acknowledged(NamedTuple):
@@ -114,7 +114,7 @@ class Changed(NamedTuple):
     jobs: tuple[int, ...]
 
 
-class GlobalNode(MasterNode):
+class GlobalNode(GlobalRole):
     """See the head of the file."""
 
     def __init__(

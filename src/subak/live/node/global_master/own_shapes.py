@@ -10,7 +10,6 @@ the former one.
 """
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -19,10 +18,8 @@ from subak.federation.messages import LOCAL_MASTER
 from subak.live.jobfile.spec import Stage
 from subak.live.node.base import Put
 from subak.live.node.facts import SHAPE, ShapeFact, encoded, read_shape, shape_fact
+from subak.live.node.global_master.role import GlobalRole
 from subak.workload.predicates import Constraint
-
-if TYPE_CHECKING:
-    from subak.live.node.global_master.global_node import GlobalNode
 
 COUNT_BITS = 32  # of a version
 Key = tuple[tuple[int, ...], tuple[Constraint, ...]]
@@ -31,7 +28,7 @@ Key = tuple[tuple[int, ...], tuple[Constraint, ...]]
 class OwnShapes:
     """See the head of the file."""
 
-    def __init__(self, node: "GlobalNode", incarnation: int) -> None:
+    def __init__(self, node: GlobalRole, incarnation: int) -> None:
         self.node, self.version = node, incarnation << COUNT_BITS
         own = node.layout.shapes_of(node.number)
         self.next, self.end = own.start, own.stop

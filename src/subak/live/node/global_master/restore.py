@@ -3,7 +3,6 @@
 What is on disk of a task is one row; all else follows from those of its job: how many of a stage have yet to finish,
 which stages wait, which are given up, what is left of a gang. Tasks that had not been submitted arrive again.
 """
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,15 +21,13 @@ from subak.federation.megha.submitter import INCARNATION_KNOWN, give_dependents_
 from subak.federation.messages import EXPIRE, NOBODY, TRY_AGAIN
 from subak.live.node.global_master.book import OF_ENDING, Job, asked_of, read_job
 from subak.live.node.global_master.history import Happening, saved_by_job
+from subak.live.node.global_master.role import GlobalRole
 from subak.live.node.global_master.rows import open_rows
-
-if TYPE_CHECKING:
-    from subak.live.node.global_master.global_node import GlobalNode
 
 WITH_ROW = (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN, SUBMISSION_BACKOFF)
 
 
-def restore_jobs(node: "GlobalNode") -> None:
+def restore_jobs(node: GlobalRole) -> None:
     """Fill the tables of a node, which are empty, with what is on disk."""
     rows = node.disk.get("task", {})
     on_disk = open_rows(list(rows.values()))
@@ -53,7 +50,7 @@ def restore_jobs(node: "GlobalNode") -> None:
     _free_the_rest(node)
 
 
-def _restore_rows(node: "GlobalNode", on_disk: np.ndarray) -> None:
+def _restore_rows(node: GlobalRole, on_disk: np.ndarray) -> None:
     """Let each row be that of its task again; of two, that of the task which has not ended."""
     tasks, jobs = node.tasks, node.jobs
     rows = on_disk[(on_disk["row"] != NOBODY) & (jobs.number[on_disk["number"] & jobs.mask] == on_disk["number"])]
@@ -74,7 +71,7 @@ def _restore_rows(node: "GlobalNode", on_disk: np.ndarray) -> None:
         me["sent_to"], me["sent"], me["lost"] = each["sent_to"], each["sent"], each["lost"]
 
 
-def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray, saved: list[Happening]) -> None:
+def _restore_job(node: GlobalRole, job: Job, known: np.ndarray, saved: list[Happening]) -> None:
     """Let the tasks of a job be in the states that they were in, and what follows from that be so."""
     jobs, book = node.jobs, node.book
     places = known["number"] & jobs.mask
@@ -99,7 +96,7 @@ def _restore_job(node: "GlobalNode", job: Job, known: np.ndarray, saved: list[Ha
         node.walks.add(job.number, job.numbers, node.cancel_tasks)
 
 
-def _restore_stages(node: "GlobalNode", job: Job) -> None:
+def _restore_stages(node: GlobalRole, job: Job) -> None:
     """Count what has yet to finish of each stage, and give up what depends on one that never will."""
     jobs, graph = node.jobs, node.jobs.stages
     numbers = range(job.admitted.stages, job.admitted.stages + len(job.spec.stages))
@@ -117,7 +114,7 @@ def _restore_stages(node: "GlobalNode", job: Job) -> None:
             give_dependents_up(jobs, number)
 
 
-def _restore_gangs(node: "GlobalNode", job: Job) -> None:
+def _restore_gangs(node: GlobalRole, job: Job) -> None:
     """Count what is left of each gang, and let its open rows be together."""
     jobs, tasks = node.jobs, node.tasks
     for gang in job.admitted.gangs:
@@ -132,7 +129,7 @@ def _restore_gangs(node: "GlobalNode", job: Job) -> None:
                 join_gang(tasks, row, int(jobs.gang_row[gang]))
 
 
-def _restore_timers(node: "GlobalNode", place: int) -> None:
+def _restore_timers(node: GlobalRole, place: int) -> None:
     """Arm what was due of an open task; it waits as long as it may from now on."""
     jobs, row = node.jobs, int(node.jobs.row[place])
     number, terms = int(jobs.number[place]), terms_of(jobs, place)
@@ -145,7 +142,7 @@ def _restore_timers(node: "GlobalNode", place: int) -> None:
         node.tell(EXPIRE, float(terms["wait_max"]), **about)
 
 
-def _free_the_rest(node: "GlobalNode") -> None:
+def _free_the_rest(node: GlobalRole) -> None:
     """Let rows that nobody has be taken again, the lowest first."""
     tasks = node.tasks
     used = tasks.number[: tasks.size[TASKS_EVER]]
