@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from subak.live.node.global_master.global_node import GlobalNode
 
-JOBS_AT_ONCE = 5_000  # jobs that are looked at in one go, some 3 ms
-READ_TOGETHER = 64  # jobs that are read from the disk in one go
+JOBS_AT_ONCE = 2_000  # jobs that are looked at in one go, some 4 ms
+READ_TOGETHER = 64  # jobs that are read from the disk, and shown, in one go
 
 
 def numbers_below(node: GlobalNode, below: int, state: str | None) -> list[int]:
@@ -22,4 +22,5 @@ async def chosen(numbers: Sequence[int], may_be: Callable[[int], bool]) -> Async
         found = [number for number in numbers[first : first + JOBS_AT_ONCE] if may_be(number)]
         for place in range(0, len(found), READ_TOGETHER):
             yield found[place : place + READ_TOGETHER]
+            await asyncio.sleep(0)
         await asyncio.sleep(0)

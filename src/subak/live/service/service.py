@@ -294,8 +294,10 @@ class NodeService:
         return Page(items=tuple(items))
 
     def _may_be(self, number: int, wanted: JobFilter) -> bool:
-        """Whether a job is of a name and a queue, by what is known of it without its tasks."""
+        """Whether a job is of a name, a queue and a state, by what is known of it without a view of its tasks."""
         job = self.node.book.of_number.get(number)
+        if job is not None and wanted.state not in (None, self.node.book.state(job)):
+            return False
         head = (job.spec.queue, job.spec.metadata.name) if job is not None else self.node.heads.get(number)
         return head is None or _is_wanted(*head, wanted)
 

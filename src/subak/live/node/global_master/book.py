@@ -171,6 +171,13 @@ class Book:
         rows[max(job.laid - first, 0) :] = FRESH
         return rows
 
+    def state(self, job: Job) -> str:
+        """Return the state of a job, as `JobView` has it."""
+        if job.has_ended:
+            return "ended"
+        begin = job.places.start
+        return "running" if (self.now["attempts"][begin : begin + job.laid] > 0).any() else "waiting"
+
     def remove(self, job: Job) -> None:
         """Forget a job that is over."""
         del self.of_number[job.number]
