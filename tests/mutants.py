@@ -94,7 +94,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.simulator.chunks.blocks": ("test_chunks.py",),
     "subak.simulator.chunks.federated": ("test_chunks_federated.py",),
     "subak.simulator.chunks.arrays": ("test_chunks_federated.py",),
-    "subak.measures.chunks.tally": ("test_chunks.py",),
+    "subak.measures.tally": ("test_chunks.py",),
     "subak.measures.objective": ("test_jobs_and_objectives.py",),
     "subak.measures.objectives": ("test_jobs_and_objectives.py", "test_energy.py"),
     "subak.measures.intervals": ("test_intervals.py",),

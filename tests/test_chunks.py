@@ -25,16 +25,17 @@ from small import TWO, cases, fleet_of, some_workload, staged
 from small import plain as plain_tasks
 from subak.cli.app import app
 from subak.errors import InputError
-from subak.experiment import chunks
-from subak.experiment.chunks import Chunks, fairness_tally, open_inputs, refuse_checkpoint, simulate_in_chunks
+from subak.experiment import chunks, measuring
+from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simulate_in_chunks
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
-from subak.measures.chunks import tally
-from subak.measures.chunks.sketch import ACCURACY, Sketches
+from subak.measures import tally
 from subak.measures.fairness import measure, spans
-from subak.measures.fairness.measure import fairness
+from subak.measures.fairness.measure import field_of
+from subak.measures.fairness.tally import FairnessTally
 from subak.measures.run_folders import load_runs
 from subak.measures.runs import Speed, Spread, WindowFacts
+from subak.measures.sketch import ACCURACY, Sketches
 from subak.measures.window import Window
 from subak.measures.window import cut as cut_to
 from subak.policy import find_scheduler
@@ -45,10 +46,11 @@ from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.rows import EVENTS_A_TASK, EVENTS_MORE, _listed, with_arriving
 from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.engine.setup import Terms, prepare
+from subak.simulator.outcome import HeldRun
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.simulate import simulate
-from subak.workload import chunks as workload_chunks
-from subak.workload.chunks import open_workload
+from subak.workload import stored as workload_chunks
+from subak.workload.stored import HeldWorkload, open_workload
 
 SCHEDULERS = ["first-fit", "first-fit+backfill", "best-fit+shortest-first", "random-fit+backfill+priority", "worst-fit",
               "greedy", "tetris", "hdrf-fast", "best-fit+mch"]
@@ -81,7 +83,7 @@ def plain(table):
 
 def tables(found, case):
     workload, fleet = case
-    tasks = pl.concat(plain(task_table(outcome, part, fleet)) for part, outcome in found.parts())
+    tasks = pl.concat(plain(task_table(outcome, part, fleet)) for part, outcome, _ in found.parts())
     return tasks, timeline_table(found.outcome, workload), plain(attempt_table(found.outcome, workload, fleet))
 
 
@@ -111,14 +113,13 @@ def assert_same(found, case, outcome, whole, queues=None):
 
 def assert_same_fairness(found, case, outcome, queues, patch):
     """Of all the time, or of a part of it, in a dozen spans or more, which are cut by a sample of their events."""
-    patch.setattr(measure, "EVENTS_OF_CHUNK", max(12, found.stored.tasks // 6))
+    patch.setattr(measure, "EVENTS_OF_CHUNK", max(12, found.work.tasks // 6))
     patch.setattr(spans, "SAMPLE_MIN", 20)
     (workload, fleet), timeline = case, timeline_table(outcome, case[0])
-    window = Window(1.5, 4.0, "") if found.stored.tasks % 2 else Window(0.0, math.inf, "")
+    window = Window(1.5, 4.0, "") if found.work.tasks % 2 else Window(0.0, math.inf, "")
     within = cut_to(timeline, window)
-    fair = fairness_in_chunks(found, within, queues)
-    same = fairness(task_table(outcome, workload, fleet), attempt_table(outcome, workload, fleet), within, workload,
-                    fleet, queues)
+    fair = fairness_of_parts(found, within, queues, found.blocks.folder)
+    same = fairness_of_parts(HeldRun(outcome, HeldWorkload(workload), fleet), within, queues)
     assert (fair is None) == (same is None)
     if fair is not None:
         assert_frame_equal(fair.queues, same.queues, check_exact=True)
@@ -126,14 +127,17 @@ def assert_same_fairness(found, case, outcome, queues, patch):
         assert fair.facts == same.facts
 
 
-def fairness_in_chunks(found, timeline, queues):
-    """What `simulate_in_chunks` measures of fairness, over a timeline."""
-    tally = fairness_tally(found, timeline, queues)
-    for workload, outcome in found.parts() if tally is not None else ():
-        places = found.places_of_lost(tally.tasks, tally.tasks + len(workload.tasks))
+def fairness_of_parts(found, timeline, queues, folder=None):
+    """What `measure` measures of fairness, over a timeline."""
+    field = field_of(timeline, found.work.head, found.fleet, queues)
+    if field is None:
+        return None
+    lost = sum(part.shape[1] for part in found.outcome.loop_result.losses)
+    tally = FairnessTally(field, found.work.of_stage, lost, folder)
+    for workload, outcome, places in found.parts():
         tally.add(task_table(outcome, workload, found.fleet), attempt_table(outcome, workload, found.fleet), places,
                   workload)
-    return tally and tally.fairness()
+    return tally.fairness()
 
 
 def in_queues(case, queues):
@@ -207,8 +211,8 @@ def test_progress_is_of_the_whole_run(name):
     with places() as (folder, place):
         found = chunked(busy(), name, folder, Cut(place, 7, None, 64), seen.append)
     arrived = [each.tasks_arrived for each in seen]
-    assert arrived == sorted(arrived) and arrived[-1] == found.stored.tasks == 244
-    assert {each.last_arrival for each in seen} == {found.stored.last}
+    assert arrived == sorted(arrived) and arrived[-1] == found.work.tasks == 244
+    assert {each.last_arrival for each in seen} == {found.work.last}
 
 
 def test_seconds_are_those_of_all_chunks(monkeypatch):
@@ -406,6 +410,20 @@ def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, monke
     folders_agree(memory, cut)
 
 
+def test_objectives_of_some_tasks_and_energy_are_those_of_the_run_in_memory(tmp_path, monkeypatch):
+    """With attempts that are lost, and prices that change; of the tasks of a queue, a priority, a user and a length."""
+    monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=50))
+    (tmp_path / "energy.toml").write_text('currency = "EUR"\nprice = [[0, 0.1], [30, 0.4]]\ncarbon = 0.5\n\n[[kind]]\n'
+                                          'name = "any"\nwatts = [100, 200]\nper_hour = 1.5\n')
+    asked = [f"{measure} for {key}" for measure in ("wait.p90 < 9s", "turnaround.median < 9s", "job_slowdown.p50 < 2")
+             for key in ("queue=q1", "priority=2", "length=short", "queue=org,priority=1")]
+    memory, cut = both_runs(tmp_path, "first-fit", in_queues(busy(), 4), energy=str(tmp_path / "energy.toml"),
+                            objectives=[*asked, "energy.total < 1kWh", "cost.per_task < 1"])
+    assert len({each.tasks for each in memory.summary.objectives}) > 4
+    assert memory.summary.energy.total.kwh > 0.0 and memory.summary.attempts_lost > 0
+    folders_agree(memory, cut)
+
+
 def folders_agree(memory, cut):
     assert unlike(cut) == unlike(memory)
     assert {path.name for path in cut.folder.iterdir()} == {path.name for path in memory.folder.iterdir()}
@@ -482,7 +500,7 @@ def test_a_sketch_of_short_jobs_alone_knows_of_no_long_ones():
     length = pl.Series(["short"] * 3, dtype=pl.Enum(["short", "long"]))
     tasks = pl.DataFrame({"wait_time": [1.0, None, 3.0], "waited": [1.0, None, 3.0], "slowdown": [1.0, None, 1.0],
                           "length": length})
-    found.add(tasks, np.zeros(3))
+    found.add(tasks)
     waits = found.lengths()
     assert (waits["short"].mean, waits["short"].max, waits["long"]) == (2.0, 3.0, Spread())
 
@@ -492,7 +510,7 @@ def test_of_more_groups_than_are_kept_those_are_that_come_first_by_tasks_and_nam
     found = tally.Sketched()
     queues = ["c", "b", "d", "a", "d"]
     tasks = pl.DataFrame({"wait_time": [0.0] * 5, "waited": [0.0] * 5, "slowdown": [1.0] * 5, "queue": queues})
-    found.add(tasks, np.zeros(5))
+    found.add(tasks)
     groups = found.groups(pl.DataFrame({"queue": queues, "completion": [1.0] * 5}))
     assert groups.select("name", "tasks").rows() == [("d", 2), ("a", 1)]
 
@@ -517,11 +535,20 @@ def test_a_tally_ranks_reasons_and_measures_the_makespan_from_the_first_arrival(
     ({"schedulers": ["recorded"]}, "what a log says"), ({"request_error": 0.1}, "request_error must be 0"),
     ({"usage_swing": 0.1}, "usage_swing must be 0"), ({"interference": 2.0}, "interference must be 0"),
     ({"slow_start": 0.5}, "slow_start must be 1"), ({"estimates": "class"}, "estimates must be exact or user"),
-    ({"resample": "days"}, "resample must be none"), ({"energy": "google2011"}, "energy is not counted"),
-    ({"objectives": ["wait.mean < 1s for queue=all"]}, "must be of all tasks"),
+    ({"resample": "days"}, "resample must be none"), ({"energy": "google2011"}, "every machine must fit one"),
+    ({"objectives": ["wait.mean < 1s for queue=nobody"]}, "no task that is measured is of these"),
     ({"measure_from": 5.2, "measure_until": 5.5}, "no task arrives from 5.2 to 5.5 s"),
 ])
 def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
+    with pytest.raises(InputError, match=rule):
+        open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
+
+
+@pytest.mark.parametrize(("options", "rule"), [
+    ({"energy": "google2011"}, "energy is counted of all attempts"),
+    ({"objectives": ["wait.mean < 1s"]}, "cannot be judged of more than 10 tasks")])
+def test_beyond_what_is_kept_of_each_task_what_needs_each_is_refused(tmp_path, monkeypatch, options, rule):
+    monkeypatch.setattr(chunks, "EXACT_MAX", 10)
     with pytest.raises(InputError, match=rule):
         open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
 
@@ -576,7 +603,7 @@ def test_a_run_that_was_stopped_while_it_was_measured_is_measured_anew(tmp_path,
         raise StoppedError
 
     with monkeypatch.context() as patch, pytest.raises(StoppedError):
-        patch.setattr(chunks, "facts_of_tally", stopped)
+        patch.setattr(measuring, "facts_of", stopped)
         simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
     assert (kept / "wait_time.bin").stat().st_size > 0
     simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
@@ -660,7 +687,7 @@ def test_a_large_workload_is_read_in_chunks_by_itself(tmp_path, monkeypatch):
 LONG = """
 import sys, time
 from subak.cli.main import main
-from subak.experiment import chunks
+from subak.experiment import chunks, measuring
 def last(seconds):
     print("begun", flush=True)
     time.sleep(seconds)
@@ -669,8 +696,8 @@ sys.exit(main())
 """
 SUMS = "chunks.TASKS_READ, chunks.JobSums.add = 1, lambda *_: last(0.5)"  # a task after the other
 LOOP = "chunks.run_in_chunks = lambda *_: time.sleep(60)"
-FAIRNESS = "chunks.FairnessTally.fairness = lambda _: last(60)"
-GROUPS = "chunks.facts_of_tally, chunks.Tally.groups = lambda *_: time.sleep(3), lambda *_: time.sleep(60)"
+FAIRNESS = "measuring.FairnessTally.fairness = lambda _: last(60)"
+GROUPS = "measuring.facts_of, measuring.Tally.groups = lambda *_: time.sleep(3), lambda *_: time.sleep(60)"
 
 
 @pytest.mark.parametrize("lasts", [(SUMS,), (SUMS, LOOP), (GROUPS, FAIRNESS)])

@@ -15,16 +15,18 @@ from small import TWO, cases, fleet_of, staged
 from small import plain as plain_tasks
 from subak.errors import InputError
 from subak.experiment import chunks
-from subak.experiment.chunks import open_inputs, waiting_in_chunks
+from subak.experiment.chunks import open_inputs
+from subak.experiment.measuring import waiting_of
 from subak.experiment.scenario import Scenario
 from subak.federation.megha.attempts import add_attempt
 from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.megha.tables import build_jobs
 from subak.federation.messages import NOBODY, RELEASE
 from subak.federation.settings import Federation
-from subak.measures.chunks import allocation, tally
-from subak.measures.chunks.sketch import ACCURACY
+from subak.measures import federation, tally
+from subak.measures.federation import FederationTally
 from subak.measures.runs import WindowFacts
+from subak.measures.sketch import ACCURACY
 from subak.policy import find_scheduler
 from subak.queues.tree import Queue, TreeChange, TreeFile
 from subak.simulator.chunks import arrays
@@ -71,7 +73,7 @@ def agree(case, name, chunk, block=3, **more):
     with places() as (folder, place):
         found = chunked(case, name, folder, Cut(place, chunk, None, block), **more)
         assert_same(found, case, outcome, whole, more.get("queues"))
-        known, same = waiting_in_chunks(found), waiting_tables(outcome, *case)
+        known, same = waiting_of(found), waiting_tables(outcome, *case)
         for table in ("waiting", "views"):
             assert_frame_equal(known[table], same[table])
     assert found.outcome.loop_result.end == outcome.loop_result.end
@@ -187,7 +189,7 @@ def test_as_many_places_are_used_as_tasks_are_open(tmp_path):
     case = many(jobs=300, apart=20)
     (tmp_path / "B").mkdir()
     found = chunked(case, "megha", tmp_path / "W", Cut(tmp_path / "B", 20, None, 64))
-    assert found.stored.tasks == 2400 and found.run.number.size < 240
+    assert found.work.tasks == 2400 and found.run.number.size < 240
 
 
 def test_tasks_that_fit_nowhere_keep_no_places(tmp_path):
@@ -207,8 +209,8 @@ def test_time_passes_before_those_who_are_unread_as_before_others(until):
 
 
 def test_allocation_times_are_exact_up_to_as_many_tasks_as_waits_are(tmp_path):
-    assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX, tmp_path).columns is not None
-    assert allocation.AllocationTally(WindowFacts(), tally.EXACT_MAX + 1, tmp_path).columns is None
+    assert FederationTally(WindowFacts(), tally.EXACT_MAX, tmp_path).columns is not None
+    assert FederationTally(WindowFacts(), tally.EXACT_MAX + 1, tmp_path).columns is None
 
 
 @pytest.mark.parametrize("scheduler", ["megha", "first-fit"])
@@ -243,7 +245,7 @@ def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, opt
 
 def test_beyond_what_is_kept_allocation_times_are_near(tmp_path, monkeypatch):
     monkeypatch.setattr(tally, "EXACT_MAX", 0)
-    monkeypatch.setattr(allocation, "EXACT_MAX", 0)
+    monkeypatch.setattr(federation, "EXACT_MAX", 0)
     memory, cut = (run.summary.federation for run in both_runs(tmp_path, "megha", measure_from=20.0))
     for exact, near in [(memory.allocation, cut.allocation), *zip(
             memory.parts.values(), cut.parts.values(), strict=True)]:

@@ -18,10 +18,10 @@ from rich.console import Console
 from naive_energy import plain_energy, plain_series
 from small import TWO, fleet_of, plain
 from subak.errors import InputError
-from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, simulate_in, simulate_into
+from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, simulate_into
 from subak.experiment.scenario import Scenario, read_scenario
 from subak.measures.energy.kinds import Curve, kinds_of
-from subak.measures.energy.measure import _attempts
+from subak.measures.energy.measure import _codes
 from subak.measures.energy.series import steps_of
 from subak.measures.energy.settings import Energy, MachineKind, energy_file, energy_names, read_energy
 from subak.measures.energy.sweep import JOULES_PER_KWH, Attempts, Kinds, Presence, Tariff, sweep
@@ -129,12 +129,8 @@ def test_where_nothing_lasts_no_energy_is_used(tmp_path):
 def test_who_is_on_no_machine_has_a_number_behind_all_of_them():
     """That of 65,536 machines takes more than two bytes."""
     machine = pl.Series(["m3", None], dtype=pl.Enum([f"m{row}" for row in range(2**16)]))
-    tasks = pl.DataFrame({"job": [0, 1], "stage": [0, 1], "index": [0, 1], "machine": machine, "start": [0.0, None],
-                          "finish": [1.0, None]})
-    lost = tasks.clear().rename({"finish": "end"})
     for machines in (2**16 - 1, 2**16):
-        found = _attempts(tasks, lost, plain((0, 1, 1), (0, 1, 1)), machines)
-        assert found.machine.tolist() == [3, machines]
+        assert _codes(pl.DataFrame({"machine": machine}), machines).tolist() == [3, machines]
 
 
 def test_the_sum_over_machines_and_that_over_time_are_the_whole(tmp_path):
@@ -465,8 +461,7 @@ def test_a_run_repeats_from_its_folder_with_the_tables_that_its_file_named(tmp_p
         path.unlink()
     scenario = read_scenario(first.folder / "scenario.toml")
     again = tmp_path / "again"
-    again.mkdir()
-    simulate_in(again, scenario, "first-fit", 1, inputs)
+    simulate_into(again, scenario, "first-fit", 1, inputs)
     for name in ("machines.parquet", "power.parquet", "energy.toml", "tasks.parquet"):
         assert (again / name).read_bytes() == (first.folder / name).read_bytes(), name
 

@@ -19,11 +19,12 @@ from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.fleet.capacity import Capacity, capacity_steps
 from subak.measures.fairness.integrals import Measured
-from subak.measures.fairness.measure import fairness
+from subak.measures.fairness.measure import field_of
 from subak.measures.fairness.rows import NO_NODE
 from subak.measures.fairness.rows import rows_of as rows_of_events
 from subak.measures.fairness.spans import Part, Trail, between, cuts_of, sample_step, sampled, spans
 from subak.measures.fairness.sweep import Bins, Demand, Events, _in_time, _order, sweep
+from subak.measures.fairness.tally import FairnessTally
 from subak.measures.run_folders import load_runs
 from subak.placement.claims import STATUSES
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
@@ -32,9 +33,21 @@ from subak.report.charts.runs import chart_makers
 from subak.report.comparison import compare
 from subak.report.page import write_report
 from subak.report.terminal import comparison_table, run_panel
+from subak.workload.stored import HeldWorkload
 from subak.workload.table import make_workload
 
 INF = math.inf
+
+
+def fairness(tasks, attempts, timeline, workload, fleet, file=None):
+    """The measures of a run by its tables, with all tasks and lost attempts."""
+    field = field_of(timeline, workload, fleet, file)
+    if field is None:
+        return None
+    tally = FairnessTally(field, HeldWorkload(workload).of_stage, len(attempts), None)
+    tally.add(tasks, attempts, np.arange(len(attempts)), workload)
+    return tally.fairness()
+
 
 
 def queued(*jobs, resources=CPU):

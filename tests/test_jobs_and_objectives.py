@@ -13,6 +13,7 @@ from subak.errors import InputError
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures import job_sums, jobs
+from subak.measures.job_sums import sums_of
 from subak.measures.jobs import lengths, undisturbed
 from subak.measures.objective import Objective, read_measure, read_objective
 from subak.measures.objectives import _statistic, refuse_unconcerned
@@ -20,6 +21,7 @@ from subak.measures.run_folders import load_runs
 from subak.measures.runs import WindowFacts
 from subak.measures.window import Window
 from subak.report.comparison import compare
+from subak.workload.stored import HeldWorkload
 
 ALL = WindowFacts(0.0, math.inf)
 
@@ -199,14 +201,17 @@ def test_who_is_concerned_is_known_before_the_run(tmp_path):
     every, late = Window(0.0, 9.0, ""), Window(5.0, 9.0, "")
     texts = ["queue=a", "queue=a/x", "user=ann", "priority=1", "length=short"]
     there = [read_objective(f"wait.mean < 1s for {text}") for text in texts]
-    refuse_unconcerned(there, workload, every)
-    refuse_unconcerned([read_objective("wait.mean < 1s"), read_objective("wait.mean < 1s for queue=b")], workload, late)
+    def refuse(objectives, window):
+        refuse_unconcerned(objectives, HeldWorkload(workload), window, lambda: sums_of(workload))
+
+    refuse(there, every)
+    refuse([read_objective("wait.mean < 1s"), read_objective("wait.mean < 1s for queue=b")], late)
     for each in there[:4]:
         with pytest.raises(InputError, match="no task that is measured is of these"):
-            refuse_unconcerned([each], workload, late)
+            refuse([each], late)
     for text in ("queue=al", "queue=b/c", "user=eve", "priority=7"):
         with pytest.raises(InputError, match="no task that is measured is of these"):
-            refuse_unconcerned([read_objective(f"wait.mean < 1s for {text}")], workload, every)
+            refuse([read_objective(f"wait.mean < 1s for {text}")], every)
 
 
 def test_reading_keeps_what_was_written():
@@ -257,9 +262,9 @@ def test_of_nobody_a_statistic_is_endless():
 
 
 def test_a_group_of_what_has_no_class_has_its_jobs():
-    tasks = pl.DataFrame({"job": [0, 0, 1], "class": [None, None, 2], "wait_time": [1.0, 3.0, 5.0],
-                          "waited": [1.0, 3.0, 5.0], "run_time": [10.0, 10.0, 10.0], "ready": [0.0, 0.0, 0.0],
-                          "arrival": [0.0, 0.0, 0.0], "finish": [11.0, 13.0, 15.0]},
-                         schema_overrides={"class": pl.Int32})
-    groups = jobs.group_table(tasks, pl.DataFrame({"job": [0, 1], "completion": [13.0, 15.0]}))
+    columns = {"job": pl.Series([0, 0, 1]), "class": pl.Series([None, None, 2], dtype=pl.Int32),
+               "wait_time": pl.Series([1.0, 3.0, 5.0]), "waited": pl.Series([1.0, 3.0, 5.0]),
+               "slowdown": pl.Series([1.0, 1.0, 1.0])}
+    of_job = pl.DataFrame({"job": [0, 1], "completion": [13.0, 15.0], "class": [None, 2]})
+    groups = jobs.groups_of_kind(columns.__getitem__, "class", of_job)
     assert groups.select("name", "tasks", "jobs", "completion_mean").rows() == [(None, 2, 1, 13.0), ("2", 1, 1, 15.0)]

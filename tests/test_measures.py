@@ -8,7 +8,10 @@ from small import CPU, TWO, fleet_of, plain, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures import of_run as measures
-from subak.measures.runs import Summary
+from subak.measures.job_sums import sums_of
+from subak.measures.runs import Summary, WindowFacts
+from subak.measures.tally import tally_of
+from subak.measures.window import wait_until
 from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
 from subak.simulator.results import attempt_table, task_table, timeline_table
@@ -19,13 +22,28 @@ class Run:
     """A simulated case and its tables."""
 
     def __init__(self, workload, fleet, scheduler="first-fit", **options):
+        self.workload = workload
         self.outcome = simulate(workload, fleet, find_scheduler(scheduler), **options)
         self.tasks = task_table(self.outcome, workload, fleet)
         self.timeline = timeline_table(self.outcome, workload)
         self.attempts = attempt_table(self.outcome, workload, fleet)
 
+    def makespan(self):
+        window = WindowFacts(0.0, math.inf, "", 0, 0)
+        tally = tally_of(self.workload, window, sums_of(self.workload), len(self.tasks), None)
+        tally.add(self.tasks, self.workload)
+        return tally.makespan()
+
     def __getitem__(self, column):
         return self.tasks[column].to_list()
+
+
+def wait_spread(tasks):
+    return measures.spread(tasks.select(wait_until(0.0).alias("wait"))["wait"])
+
+
+def slowdown_spread(tasks):
+    return measures.spread(tasks.select(measures.bounded_slowdown().alias("slowdown"))["slowdown"])
 
 
 @pytest.fixture(scope="module")
@@ -52,25 +70,25 @@ def test_when_and_where_each_task_ran(queue):
 
 def test_wait_time_is_that_before_the_first_start(queue):
     assert queue["wait_time"] == [0, 40, 90]
-    spread = measures.wait_spread(queue.tasks, 0.0)
+    spread = wait_spread(queue.tasks)
     assert (spread.mean, spread.median, spread.max) == (130 / 3, 40, 90)
 
 
 def test_a_slowdown_is_bounded_by_ten_seconds_and_by_one(queue):
     # 40 / 40, 100 / 60, and (90 + 5) / 10 as 5 s count as 10
-    spread = measures.slowdown_spread(queue.tasks)
+    spread = slowdown_spread(queue.tasks)
     assert (spread.median, spread.max) == (pytest.approx(100 / 60), 9.5)
     assert spread.mean == pytest.approx((1 + 100 / 60 + 9.5) / 3)
 
 
 def test_a_short_task_that_starts_at_once_is_not_sped_up():
     run = Run(plain((0, 2, 1), (0, math.inf, 1)), fleet_of((2,)))
-    assert measures.slowdown_spread(run.tasks).mean == 1  # 2 / 10 would be 0.2; an endless task has none
-    assert measures.wait_spread(run.tasks, 0.0).mean == 0
+    assert slowdown_spread(run.tasks).mean == 1  # 2 / 10 would be 0.2; an endless task has none
+    assert wait_spread(run.tasks).mean == 0
 
 
 def test_the_makespan_runs_from_the_first_arrival(queue):
-    assert measures.makespan(queue.tasks) == 105
+    assert queue.makespan() == 105
 
 
 def test_the_gap_is_above_the_bound_and_of_a_run_in_which_every_task_finished():
@@ -223,15 +241,16 @@ def test_a_status_that_no_task_has_is_counted_as_none(queue):
 
 def test_locality_is_a_share_of_those_that_started_and_of_which_it_is_known():
     where = pl.DataFrame({"locality": [*["node-local"] * 3, "off-rack", None]})
-    assert measures.locality(where) == {"node-local": 0.75, "rack-local": 0.0, "off-rack": 0.25}
-    assert measures.locality(where.clear()) == measures.locality(pl.DataFrame({"status": ["FINISHED"]})) == {}
+    assert measures.locality(measures.place_counts(where)) == {"node-local": 0.75, "rack-local": 0.0, "off-rack": 0.25}
+    for nowhere in (where.clear(), pl.DataFrame({"status": ["FINISHED"]})):
+        assert measures.locality(measures.place_counts(nowhere)) == {}
 
 
 def test_reasons_come_most_frequent_first():
     run = Run(plain((0, 1, 5), (0, 1, 7), (0, 1, 7)), fleet_of((1,)))
     assert [(reason.tasks, reason.reason) for reason in measures.reasons(run.tasks)] == [
         (2, "asks cpu 7 cores, the largest machine has 1"), (1, "asks cpu 5 cores, the largest machine has 1")]
-    assert measures.makespan(run.tasks) is None
+    assert run.makespan() is None
 
 
 def test_why_a_task_waits_names_what_is_lacking():
@@ -324,7 +343,7 @@ def test_wait_time_uses_the_first_start_and_start_the_last(loss):
     assert loss["finish"] == [17, 19]
     assert loss["attempts"] == [2, 1]
     assert loss["framework_queueing"] == [7, 16]
-    spread = measures.slowdown_spread(loss.tasks)  # 17 s in the system for 10 s of work, 18 s for 2 s
+    spread = slowdown_spread(loss.tasks)  # 17 s in the system for 10 s of work, 18 s for 2 s
     assert (spread.median, spread.max) == (1.7, 1.8)
 
 

@@ -14,7 +14,7 @@ from subak.api.settings import AnyScheduler, Settings, scenario_of
 from subak.api.threads import in_threads
 from subak.errors import InputError, RunError, SubakError
 from subak.experiment.parallel import Job, in_good_order, jobs_of
-from subak.experiment.run import Done, inputs_of, refuse_unfit, settle_resample, simulate_held, write_run
+from subak.experiment.run import Done, do_run, inputs_of, refuse_unfit, settle_resample, write_run
 from subak.experiment.scenario import Scenario
 from subak.measures import runs as measured
 from subak.measures.run_folders import COMPARISON, load_runs
@@ -107,12 +107,12 @@ def _do(
     jobs = in_good_order(jobs_of(scenario))
 
     def work(job: Job, hear: Callable[[Progress], None]) -> Done:
-        done = _without_memory(simulate_held(scenario, job.scheduler, job.seed, (inputs.workload, inputs.fleet), hear))
+        done = _without_memory(do_run(scenario, job.scheduler, job.seed, (inputs.workload, inputs.fleet), hear))
         if places is None:
             return done
         folder = places[job.label]
         folder.mkdir(parents=True, exist_ok=True)
-        write_run(folder, done, scenario, job.scheduler, job.seed)
+        write_run(folder, done, job.scheduler, job.seed)
         return done._replace(tables={})
 
     with bars([job.label for job in jobs], len(inputs.workload.tasks), scenario.schedulers, progress) as shown:

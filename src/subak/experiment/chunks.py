@@ -5,20 +5,17 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-import numpy as np
-import polars as pl
-from polars.io.plugins import register_io_source
 
-from subak.errors import InputError, RunError, SubakError, first_line
+from subak.errors import InputError, RunError
+from subak.experiment.measuring import Room, measure
 from subak.experiment.run import (
     Done,
-    Measured,
+    asked_of,
     digested,
     energy_of,
     load_fleet,
@@ -26,6 +23,7 @@ from subak.experiment.run import (
     named_files,
     of_run,
     refuse_tree,
+    refuse_uncounted,
     run_label,
     scenario_values,
     summarise,
@@ -35,42 +33,30 @@ from subak.experiment.run import (
 from subak.experiment.scenario import Scenario, settings_of
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
-from subak.measures.chunks.allocation import AllocationTally
-from subak.measures.chunks.fairness import FairnessTally
-from subak.measures.chunks.tally import EXACT_MAX, Tally, tally_of
-from subak.measures.fairness.measure import field_of
 from subak.measures.job_sums import JobSums
-from subak.measures.jobs import jobs_of_parts
 from subak.measures.objective import read_objective
+from subak.measures.objectives import refuse_unconcerned
 from subak.measures.runs import Summary
-from subak.measures.task_facts import facts_of_tally
-from subak.measures.window import Window, cut, ended_window, refuse_empty, window_between
+from subak.measures.tally import EXACT_MAX
+from subak.measures.window import Window, refuse_empty, window_between
 from subak.output.places import located, refuse_folder
 from subak.output.writing import new_folder
 from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
-from subak.queues.tree import TreeFile
 from subak.simulator.beforehand import refuse_inputs
 from subak.simulator.chunks.checkpoint import EVERY_S, FILE, Checkpoint
-from subak.simulator.chunks.course import ChunkedOutcome
 from subak.simulator.chunks.refusals import refuse_chunks
 from subak.simulator.chunks.run import TASKS_READ, Cut, run_in_chunks
-from subak.simulator.engine.columns import as_enum
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.simulator.federated_results import waiting_tables
-from subak.simulator.outcome import Outcome
 from subak.simulator.refusals import refuse_times
-from subak.simulator.results import attempt_table, possible_reasons, task_table, timeline_table
 from subak.simulator.simulate import default_interval
-from subak.tables import PACKED
-from subak.threads import one_by_one
 from subak.version import VERSION
-from subak.workload.chunks import StoredWorkload, open_workload, task_count
 from subak.workload.redraws import AUTO, NONE
 from subak.workload.samples import workload_folder
+from subak.workload.stored import StoredWorkload, open_workload, task_count
 from subak.workload.table import Workload
 
 OURS = re.compile(r"checkpoint\.npz|(block-\d{6}|[a-z_]+)\.bin|\..*")  # what a checkpoint's folder may hold
@@ -83,22 +69,6 @@ class Chunks(NamedTuple):
     tasks: int | None = None  # read at a time; None: as many as suit
     checkpoint: Path | None = None  # a folder to keep the run in while it goes on, and to go on from
     every: float = EVERY_S  # seconds between two checkpoints, at least
-
-
-class Tallies(NamedTuple):
-    """What is measured in the pass over the tasks of a run."""
-
-    tally: Tally
-    allocation: AllocationTally | None  # of a federation
-    fairness: FairnessTally | None  # between several queues
-
-    def add(self, outcome: Outcome, workload: Workload, tasks: pl.DataFrame, lost: pl.DataFrame) -> None:
-        """Add the run of some tasks, with their table, and that of their lost attempts with their places among all."""
-        self.tally.add(tasks, workload)
-        if self.allocation is not None:
-            self.allocation.add(outcome, tasks)
-        if self.fairness is not None:
-            self.fairness.add(tasks, lost, lost["place"].to_numpy(), workload)
 
 
 class Stored(NamedTuple):
@@ -150,6 +120,10 @@ def open_inputs(scenario: Scenario) -> Stored:
         refuse_tree(outline, queues, scenario.queues)
     window = window_between(outline, scenario.measure_from, scenario.measure_until)
     refuse_empty(window, stored.arrivals_between(window.begin, window.end) > 0, stored.first, stored.last)
+    objectives, energy = [read_objective(text) for text in scenario.objectives], energy_of(scenario)
+    if energy is not None:
+        refuse_uncounted(energy, scenario, fleet, window, objectives)
+    refuse_unconcerned(objectives, stored, window, lambda: _sums(stored, Event()))
     return Stored(stored, outline, fleet, scheduler, terms, window, settings, faults)
 
 
@@ -159,14 +133,13 @@ def _refuse_settings(scenario: Scenario, stored: StoredWorkload, outline: Worklo
     if scenario.resample != NONE and (scenario.resample != AUTO or len(scenario.seeds) > 1):
         raise InputError(f"in chunks: resample must be {NONE}, not {scenario.resample}; workloads are drawn anew in "
                          "memory")
-    if energy_of(scenario) is not None:
-        raise InputError("in chunks: energy is not counted; leave it out, or run in memory")
-    for each in map(read_objective, scenario.objectives):
-        if each.keys:
-            raise InputError(f"in chunks: objective {each.text!r} must be of all tasks, without `for`")
-        if stored.tasks > EXACT_MAX:
-            raise InputError(f"in chunks: objective {each.text!r} cannot be judged of more than {EXACT_MAX:,} "
-                             "tasks, of which percentiles are not exact")
+    if stored.tasks <= EXACT_MAX:
+        return
+    if scenario.energy:
+        raise InputError(f"in chunks: energy is counted of all attempts together, of at most {EXACT_MAX:,} tasks")
+    if scenario.objectives:
+        raise InputError(f"in chunks: objective {scenario.objectives[0]!r} cannot be judged of more than {EXACT_MAX:,} "
+                         "tasks, of which percentiles are not exact")
 
 
 def simulate_in_chunks(
@@ -195,10 +168,12 @@ def simulate_in_chunks(
                 except BaseException:
                     given_up.set()  # who interrupts a long run does not wait for its sums
                     raise
-            done = _measured(found, of_jobs, inputs, scenario, run_label(name, seed, scenario.seeds),
-                             partial / "tasks.parquet", kept)
-        write_run(partial, done, scenario, name, seed)
-    return done.summary
+            measured, tables = measure(found, asked_of(scenario, inputs.window), of_jobs,
+                                       Room(place, partial / "tasks.parquet", kept))
+        label = run_label(name, seed, scenario.seeds)
+        summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, measured)
+        write_run(partial, Done(summary, tables, scenario), name, seed)
+    return summary
 
 
 @contextmanager
@@ -258,55 +233,6 @@ def _known_by(scenario: Scenario, name: str, seed: int) -> dict[str, str]:
     return {"version": VERSION, **{key: msgspec.json.encode(value).decode() for key, value in values.items()}}
 
 
-def _measured(
-    found: ChunkedOutcome, sums: JobSums, inputs: Stored, scenario: Scenario, label: str, path: Path, kept: bool
-) -> Done:
-    """Measure a run in one pass over its tasks, in which their table is written if it is *kept*."""
-    stored, window = inputs.workload, inputs.window
-    objectives = [read_objective(text) for text in scenario.objectives]
-    timeline = timeline_table(found.outcome, stored.head)
-    of_window = ended_window(timeline, window, stored.arrivals_between(window.begin, window.end), stored.tasks)
-    tallies = Tallies(
-        tally_of(stored.head, of_window, sums, stored.tasks, found.blocks.folder,
-                 any(each.measure == "turnaround" for each in objectives)),
-        None if found.outcome.federated is None else AllocationTally(of_window, stored.tasks, found.blocks.folder),
-        fairness_tally(found, cut(timeline, of_window), inputs.terms.queues))
-    tally, allocation = tallies.tally, tallies.allocation
-    attempts = _write_tasks(found, tallies, path, kept)
-    jobs = jobs_of_parts(tally.jobs, sums.undisturbed())
-    with ThreadPoolExecutor(1) as beside:  # the longer part is here, where it can be interrupted
-        try:
-            facts = beside.submit(facts_of_tally, tally, jobs, stored.head, of_window, objectives)
-            groups = beside.submit(tally.groups, jobs)
-            fair = None if tallies.fairness is None else tallies.fairness.fairness()
-        except BaseException:
-            beside.shutdown(wait=False, cancel_futures=True)
-            raise
-    of = Measured(facts.result(), timeline, of_window, fair and fair.facts,
-                  federation=None if allocation is None else allocation.facts(found.outcome))
-    summary = summarise(found.outcome, scenario, (inputs.outline, inputs.fleet), label, of)
-    return Done(summary, {"timeline": timeline, "groups": groups.result(), "attempts": attempts,
-                          **({} if fair is None else {"queues": fair.queues, "shares": fair.shares}),
-                          **waiting_in_chunks(found)})
-
-
-def fairness_tally(found: ChunkedOutcome, timeline: pl.DataFrame, queues: TreeFile | None) -> FairnessTally | None:
-    """Return a tally of a run over its *timeline*, None where no fairness is measured."""
-    field = field_of(timeline, found.stored.head, found.fleet, queues)
-    lost = sum(part.shape[1] for part in found.outcome.loop_result.losses)
-    return None if field is None else FairnessTally(field, found.stored.of_stage, lost, found.blocks.folder)
-
-
-def waiting_in_chunks(found: ChunkedOutcome) -> dict[str, pl.DataFrame]:
-    """Return what `waiting_tables` does, with the numbers of tasks in the workload."""
-    tables = waiting_tables(found.outcome, found.stored.head, found.fleet)
-    if "waiting" in tables:
-        waiting = tables["waiting"]
-        number = pl.Series(found.run.number[waiting["task"].to_numpy()].astype(np.uint32))
-        tables["waiting"] = waiting.with_columns(number.alias("task")).sort("task")
-    return tables
-
-
 def _sums(stored: StoredWorkload, given_up: Event) -> JobSums:
     """Return what jobs are by all tasks, or by some of them where that is given up."""
     sums = JobSums(stored.head)
@@ -315,48 +241,3 @@ def _sums(stored: StoredWorkload, given_up: Event) -> JobSums:
             break
         sums.add(stored.part(begin, min(begin + TASKS_READ, stored.tasks)).tasks)
     return sums
-
-
-def _write_tasks(found: ChunkedOutcome, tallies: Tallies, path: Path, kept: bool) -> pl.DataFrame:
-    """Let the tallies see every task, and write the table of them as they come; return the table of lost attempts.
-
-    Raises RunError when the disk refuses.
-    """
-    reasons = pl.Enum(possible_reasons(found.outcome, found.stored.head, found.stored.of_stage))
-    machines = found.fleet.machines
-    fleet = replace(found.fleet, machines=machines.with_columns(as_enum(machines["machine"])))  # once
-    trouble: list[SubakError | OSError] = []
-    attempts: list[pl.DataFrame] = []
-
-    def parts() -> Iterator[pl.DataFrame]:
-        begin = 0
-        with one_by_one() as beside:
-            for workload, outcome in found.parts():
-                places = pl.Series("place", found.places_of_lost(begin, begin + len(workload.tasks)))
-                lost = attempt_table(outcome, workload, fleet).with_columns(places)
-                table = task_table(outcome, workload, fleet)
-                table = table.with_columns(pl.col("reason").cast(pl.String).cast(reasons))
-                beside(tallies.add, outcome, workload, table, lost)
-                attempts.append(lost)
-                begin += len(workload.tasks)
-                yield table
-
-    def source(columns: list[str] | None, _where: Any, _rows: int | None, _size: int | None) -> Iterator[pl.DataFrame]:
-        try:
-            yield first
-            yield from rest
-        except (SubakError, OSError) as error:
-            trouble.append(error)
-            raise
-
-    rest = parts()
-    first = next(rest)
-    if not kept:
-        for _ in rest:
-            pass
-    table = register_io_source(source, schema=first.schema) if kept else first.clear().lazy()
-    try:
-        table.sink_parquet(path.absolute(), row_group_size=TASKS_READ, maintain_order=True, **PACKED)
-    except (OSError, pl.exceptions.PolarsError, SubakError) as error:
-        raise trouble[0] if trouble else RunError(f"{path.name}: could not be written: {first_line(error)}") from None
-    return pl.concat(attempts).sort("place").drop("place")  # in the order in which they were lost

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from subak.errors import InputError, RunError
-from subak.experiment.run import Done, load_inputs, run_label, simulate_held, simulate_in, write_run
+from subak.experiment.run import Done, do_run, load_inputs, run_label, write_run
 from subak.experiment.scenario import Scenario, seeds_of
 from subak.experiment.workers import DONE, FAILED, NOTICE, PROGRESS, STARTED, Here, News, Say, news_of
 from subak.fleet.table import Fleet
@@ -105,7 +105,7 @@ def _done(
             if news.kind == DONE and news.label in held:
                 job = of_label[news.label]
                 folders[job].mkdir(exist_ok=True)
-                write_run(folders[job], held.pop(news.label), scenario, job.scheduler, job.seed)
+                write_run(folders[job], held.pop(news.label), job.scheduler, job.seed)
             if news.kind == NOTICE and news.notice not in notices:
                 notices.add(news.notice)
                 logging.getLogger("subak").warning(news.notice)
@@ -120,7 +120,7 @@ def _held_job(job: Job, scenario: Scenario, inputs: tuple[Workload, Fleet], held
         def hear(progress: Progress) -> None:
             say(News(job.label, PROGRESS, progress))
 
-        held[job.label] = _without_memory(simulate_held(scenario, job.scheduler, job.seed, inputs, hear))
+        held[job.label] = _without_memory(do_run(scenario, job.scheduler, job.seed, inputs, hear))
 
     return Here(do)
 
@@ -138,6 +138,6 @@ def _run(label: str, work: tuple[bytes, Path, Job], say: Say) -> bytes:
     folder.mkdir(exist_ok=True)
     inputs = load_inputs(scenario)
     say(News(label, STARTED))
-    simulate_in(folder, scenario, job.scheduler, job.seed, inputs,
-                lambda progress: say(News(label, PROGRESS, progress)))
+    done = do_run(scenario, job.scheduler, job.seed, inputs, lambda progress: say(News(label, PROGRESS, progress)))
+    write_run(folder, done, job.scheduler, job.seed)
     return b""

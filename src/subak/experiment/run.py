@@ -1,7 +1,6 @@
 """An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
 import copy
 import hashlib
-import io
 import logging
 import platform
 import resource as process
@@ -19,6 +18,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.experiment.fleets import edited
 from subak.experiment.knowledge import knowledge
+from subak.experiment.measuring import Asked, Measured, measure
 from subak.experiment.scenario import (
     APART,
     FOREVER,
@@ -38,29 +38,21 @@ from subak.fleet.edits import overcommitted
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
 from subak.measures.batch import LowerBound, has_bound, lower_bound, stints
-from subak.measures.energy.measure import energy_use, refuse_energy
+from subak.measures.energy.measure import refuse_energy
 from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
-from subak.measures.fairness.measure import fairness
-from subak.measures.federation import federation_facts
 from subak.measures.job_sums import sums_of
-from subak.measures.jobs import described, group_table, groups_of_stages, jobs_of_parts, part_of_jobs
 from subak.measures.objective import Objective, read_objective
 from subak.measures.objectives import refuse_unconcerned
 from subak.measures.plans import missed_words, plan_facts
 from subak.measures.runs import (
-    EnergyFacts,
-    FairnessFacts,
-    FederationFacts,
     FleetFacts,
     RedrawnFacts,
     Speed,
     Summary,
-    WindowFacts,
     WorkloadFacts,
 )
-from subak.measures.task_facts import TaskFacts, facts_of_tables
-from subak.measures.window import Window, cut, window_facts, window_of
-from subak.output.writing import new_folder, write_file
+from subak.measures.window import Window, cut, window_of
+from subak.output.writing import new_folder
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import HOLD_BACK_AFTER, Scheduler
 from subak.policy import find_scheduler
@@ -71,31 +63,20 @@ from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
-from subak.simulator.federated_results import waiting_tables
 from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_failure_plan
-from subak.simulator.outcome import Outcome
-from subak.simulator.results import attempt_table, attempts_lost, task_table, timeline_table
+from subak.simulator.outcome import HeldRun, Outcome
+from subak.simulator.results import attempts_lost
 from subak.simulator.simulate import simulate
-from subak.tables import PACKED, write_table
+from subak.tables import write_table
 from subak.toml_files import write_toml
 from subak.version import VERSION
 from subak.workload.redraws import AUTO, NONE, REDRAWN
 from subak.workload.resample import resample_for, resampled, why_as_it_is
 from subak.workload.samples import is_path, workload_folder
+from subak.workload.stored import HeldWorkload
 from subak.workload.table import TIME_0, Workload, read_workload
 
 DIGEST_BYTES = 1 << 20  # of a file read at once
-
-
-class Measured(NamedTuple):
-    """What a run is measured by: what its tasks say, the timeline, the window, how fair it was, and so on."""
-
-    facts: TaskFacts
-    timeline: pl.DataFrame
-    window: WindowFacts
-    fairness: FairnessFacts | None = None
-    energy: EnergyFacts | None = None
-    federation: FederationFacts | None = None
 
 
 class Done(NamedTuple):
@@ -103,6 +84,7 @@ class Done(NamedTuple):
 
     summary: Summary
     tables: dict[str, pl.DataFrame]
+    scenario: Scenario  # as it was done
     search_moves: int | None = None  # of a search that improved its plan
 
 
@@ -181,8 +163,8 @@ def refuse_unfit(
     window, energy = scenario_window(scenario, inputs[0]), energy_of(scenario)
     asked = [*map(read_objective, scenario.objectives), *measured]
     if energy is not None:
-        _refuse_energy(energy, scenario, inputs[1], window, asked)
-    refuse_unconcerned(asked, inputs[0], window)
+        refuse_uncounted(energy, scenario, inputs[1], window, asked)
+    refuse_unconcerned(asked, HeldWorkload(inputs[0]), window, lambda: sums_of(inputs[0]))
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         refuse_gangs(inputs[0], scheduler, scenario.gangs == APART, scenario.reclaims_per_hour)
         with named(scenario):
@@ -204,48 +186,13 @@ def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
     return f"{label}-s{seed}" if len(seeds) > 1 else label
 
 
-def simulate_into(
-    folder: Path,
-    scenario: Scenario,
-    name: str,
-    seed: int,
-    inputs: tuple[Workload, Fleet],
-    on_progress: Callable[[Progress], None] | None = None,
-    overwrite: bool = False,
-) -> Summary:
-    """Simulate one scheduler of the scenario with one seed, and write the run folder whole or not at all."""
-    scenario, inputs, window = of_seed(scenario, seed, inputs)
-    with new_folder(folder, "summary.json", overwrite) as partial:
-        done = _simulated(scenario, name, seed, inputs, window, on_progress)
-        write_run(partial, done, scenario, name, seed)
-    return _write_bound(folder, done, with_bound(done, scenario, inputs))
-
-
-def simulate_in(
-    folder: Path,
-    scenario: Scenario,
-    name: str,
-    seed: int,
-    inputs: tuple[Workload, Fleet],
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Summary:
-    """Simulate as `simulate_into`, and write into *folder*, which is there and empty; it may be left half-written."""
-    scenario, inputs, window = of_seed(scenario, seed, inputs)
-    done = _simulated(scenario, name, seed, inputs, window, on_progress)
-    write_run(folder, done, scenario, name, seed)
-    return _write_bound(folder, done, with_bound(done, scenario, inputs))
-
-
-def simulate_held(
-    scenario: Scenario,
-    name: str,
-    seed: int,
-    inputs: tuple[Workload, Fleet],
+def do_run(
+    scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Done:
-    """Simulate as `simulate_into`, and write nothing."""
-    scenario, inputs, window = of_seed(scenario, seed, inputs)
-    return with_bound(_simulated(scenario, name, seed, inputs, window, on_progress), scenario, inputs)
+    """Simulate one scheduler of the scenario with one seed, which may draw the workload anew, and measure the run."""
+    scenario, drawn, window = of_seed(scenario, seed, inputs)
+    return do_drawn(scenario, name, seed, drawn, window, on_progress)
 
 
 def of_seed(
@@ -275,37 +222,43 @@ def settle_resample(scenario: Scenario, workload: Workload) -> Scenario:
     return msgspec.structs.replace(scenario, resample=resample)
 
 
-def _simulated(
-    scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet], window: Window,
-    on_progress: Callable[[Progress], None] | None,
+def simulate_into(
+    folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
+    on_progress: Callable[[Progress], None] | None = None, overwrite: bool = False,
+) -> Summary:
+    """Do a run as `do_run`, and write its folder whole or not at all."""
+    with new_folder(folder, "summary.json", overwrite) as partial:
+        done = do_run(scenario, name, seed, inputs, on_progress)
+        write_run(partial, done, name, seed)
+    return done.summary
+
+
+def do_drawn(
+    scenario: Scenario, name: str, seed: int, drawn: tuple[Workload, Fleet], window: Window,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Done:
-    """Return all tables of a run, and its summary."""
-    outcome = simulated(scenario, name, seed, inputs, on_progress)
-    (workload, fleet), resources = inputs, [resource.name for resource in inputs[0].resources]
-    found, more = _measured(outcome, scenario, inputs, window)
-    groups = more.pop("groups")
-    tables = {"tasks": more.pop("tasks"), "timeline": found.timeline, **more,
-              **waiting_tables(outcome, workload, fleet), "groups": groups}
-    summary = summarise(outcome, scenario, inputs, run_label(name, seed, scenario.seeds), found)
+    """Simulate one scheduler of the scenario on what `of_seed` gave, and measure the run."""
+    workload, fleet = drawn
+    outcome = simulated(scenario, name, seed, drawn, on_progress)
+    promised = overcommitted(fleet, scenario.interference)  # shares are of what is promised
+    run = HeldRun(outcome, HeldWorkload(workload), promised)
+    measured, tables = measure(run, asked_of(scenario, window))
+    summary = summarise(outcome, scenario, drawn, run_label(name, seed, scenario.seeds), measured)
+    bound = _bound(tables["tasks"], scenario, drawn)
+    if bound is not None:
+        summary = _bounded(summary, bound)
+        tables |= {} if bound.seconds is None else {"stints": stints(tables["tasks"], workload)}
     if outcome.scheduler.recorded:
-        _say_overcommitted(found.timeline, resources)
+        _say_overcommitted(measured.timeline, [resource.name for resource in workload.resources])
     if summary.plan is not None and summary.plan.missed:
         logging.getLogger("subak").warning(missed_words(summary.label, summary.plan))
-    return Done(summary, tables, outcome.search_moves)
+    return Done(summary, tables, scenario, outcome.search_moves)
 
 
-def summary_of(scenario: Scenario, drawn: tuple[Workload, Fleet], window: Window) -> Summary:
-    """Simulate the one run of the scenario on what `of_seed` gave, and return its summary: nothing is written.
-
-    It holds nothing of the process and of the time that it took, so that the same run has the same.
-    """
-    name, seed = scenario.schedulers[0], scenario.seeds[0]
-    outcome = simulated(scenario, name, seed, drawn)
-    found, tables = _measured(outcome, scenario, drawn, window)
-    summary = summarise(outcome, scenario, drawn, run_label(name, seed, scenario.seeds), found)
-    plan = summary.plan and msgspec.structs.replace(summary.plan, seconds=0.0)
-    bounded = _bounded(summary, _bound(tables["tasks"], scenario, drawn))
-    return msgspec.structs.replace(bounded, speed=Speed(), plan=plan)
+def asked_of(scenario: Scenario, window: Window) -> Asked:
+    """Return what the runs of a scenario are measured by."""
+    return Asked(window, [read_objective(text) for text in scenario.objectives],
+                 read_tree(Path(scenario.queues)) if scenario.queues else None, energy_of(scenario))
 
 
 def simulated(
@@ -341,7 +294,7 @@ def named_files(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, 
             read_failure_plan(Path(scenario.failures)) if scenario.failures else None)
 
 
-def _refuse_energy(
+def refuse_uncounted(
     energy: Energy, scenario: Scenario, fleet: Fleet, window: Window, objectives: list[Objective]
 ) -> None:
     """Raise InputError, naming the file, for one that does not go with the fleet, the window or the objectives."""
@@ -356,26 +309,6 @@ def energy_of(scenario: Scenario) -> Energy | None:
     return read_energy(energy_file(scenario.energy)) if scenario.energy else None
 
 
-def with_bound(done: Done, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> Done:
-    """Add to a run of MapReduce jobs, which is whole without it, what no schedule's makespan is less than."""
-    bound, tasks = _bound(done.tables["tasks"], scenario, inputs), done.tables["tasks"]
-    if bound is None:
-        return done
-    more = {} if bound.seconds is None else {"stints": stints(tasks, inputs[0])}
-    return done._replace(summary=_bounded(done.summary, bound), tables={**done.tables, **more})
-
-
-def _write_bound(folder: Path, done: Done, bounded: Done) -> Summary:
-    """Write what `with_bound` added, if anything, and return the summary."""
-    for name in bounded.tables.keys() - done.tables.keys():
-        table = io.BytesIO()
-        bounded.tables[name].write_parquet(table, **PACKED)
-        write_file(folder / f"{name}.parquet", table.getvalue())
-    if bounded is not done:
-        write_file(folder / "summary.json", _json(bounded.summary))
-    return bounded.summary
-
-
 def _bound(tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> LowerBound | None:
     """Return what no schedule's makespan is less than; None where nothing is known, or not all tasks ended."""
     workload, fleet = inputs[0], overcommitted(inputs[1], scenario.interference)
@@ -384,8 +317,8 @@ def _bound(tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Flee
     return lower_bound(workload, fleet, scenario.slow_start < 1) if ended and known and has_bound(workload) else None
 
 
-def _bounded(summary: Summary, bound: LowerBound | None) -> Summary:
-    return summary if bound is None else msgspec.structs.replace(
+def _bounded(summary: Summary, bound: LowerBound) -> Summary:
+    return msgspec.structs.replace(
         summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note, gap=measures.gap(summary, bound.seconds))
 
 
@@ -412,38 +345,13 @@ def named(scenario: Scenario) -> Iterator[None]:
         raise InputError(f"{scenario.failures}: {error}") from None
 
 
-def write_run(folder: Path, done: Done, scenario: Scenario, name: str, seed: int) -> None:
+def write_run(folder: Path, done: Done, name: str, seed: int) -> None:
     """Write a run into a folder that is there and empty."""
     for each, table in done.tables.items():
         write_table(table, folder / f"{each}.parquet")
     (folder / "summary.json").write_bytes(_json(done.summary))
-    if scenario.workload != IN_MEMORY and not isinstance(name, Given):  # else no file could say it
-        write_scenario(folder, scenario, name, [seed], done.search_moves)
-
-
-def _measured(
-    outcome: Outcome, scenario: Scenario, inputs: tuple[Workload, Fleet], window: Window
-) -> tuple[Measured, dict[str, pl.DataFrame]]:
-    """Return what a run is measured by, and the tables that come with that, by name."""
-    workload, fleet = inputs[0], overcommitted(inputs[1], scenario.interference)  # shares are of what is promised
-    tasks, timeline = task_table(outcome, workload, fleet), timeline_table(outcome, workload)
-    attempts = attempt_table(outcome, workload, fleet)
-    queues = read_tree(Path(scenario.queues)) if scenario.queues else None
-    of_window = window_facts(tasks, timeline, window)
-    sums = sums_of(workload)
-    jobs = jobs_of_parts([part_of_jobs(tasks)], sums.undisturbed())
-    counted = described(tasks, workload, of_window, groups_of_stages(workload, sums.lengths(of_window)))
-    fair = fairness(tasks, attempts, cut(timeline, of_window), workload, fleet, queues)
-    tables = {"tasks": tasks, "groups": group_table(counted, jobs), "attempts": attempts,
-              **({} if fair is None else {"queues": fair.queues, "shares": fair.shares})}
-    energy, used = energy_of(scenario), None
-    if energy is not None:
-        used, more = energy_use(energy, tasks, attempts, cut(timeline, of_window), workload, fleet, of_window)
-        tables |= more
-    facts = facts_of_tables(tasks, counted, jobs, workload, of_window,
-                            [read_objective(text) for text in scenario.objectives], used)
-    federation = None if outcome.federated is None else federation_facts(outcome, tasks, of_window)
-    return Measured(facts, timeline, of_window, fair and fair.facts, used, federation), tables
+    if done.scenario.workload != IN_MEMORY and not isinstance(name, Given):  # else no file could say it
+        write_scenario(folder, done.scenario, name, [seed], done.search_moves)
 
 
 def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:

@@ -1,4 +1,5 @@
 """What summary.json says of a federation: messages, requests, roles, parts of the allocation time, shares of queues."""
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,6 +26,8 @@ from subak.federation.megha.topology import OFF
 from subak.federation.messages import HANDLER, KINDS, ROLES, WORKER
 from subak.measures.of_run import spread
 from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread, WindowFacts
+from subak.measures.sketch import Sketches
+from subak.measures.tally import EXACT_MAX, Columns
 from subak.measures.window import measured
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.network import DUPLICATED, LOST
@@ -37,14 +40,36 @@ ALLOCATIONS = (ALLOCATION, *PARTS)  # columns: the allocation time, and its part
 SUMMARY_QUEUES_MAX = 50  # that a summary lists
 
 
-def federation_facts(outcome: Outcome, tasks: pl.DataFrame, window: WindowFacts) -> FederationFacts:
-    """Return what is only known of a federated run; *tasks* is its task table. Messages are those of the whole run."""
-    held, of_window = QueuesHeld(window), allocations(tasks, window)
-    held.add(outcome, tasks)
-    return facts_of_spreads(outcome, {name: spread(of_window[name]) for name in ALLOCATIONS}, held)
+class FederationTally:
+    """What is only known of a federation's tasks, in their order, some at a time."""
+
+    def __init__(self, window: WindowFacts, tasks: int, folder: Path | None) -> None:
+        """Begin a run of so many *tasks*, in memory or with room in *folder*."""
+        self.window, self.held = window, QueuesHeld(window)
+        exact = folder is None or tasks <= EXACT_MAX
+        self.columns = Columns(ALLOCATIONS, folder) if exact else None
+        self.sketches = {name: Sketches() for name in ALLOCATIONS}
+
+    def add(self, outcome: Outcome, tasks: pl.DataFrame) -> None:
+        """Add the run of some tasks; *tasks* is their table."""
+        self.held.add(outcome, tasks)
+        counted = allocations(tasks, self.window)
+        if self.columns is not None:
+            self.columns.add(counted)
+            return
+        for name in ALLOCATIONS:
+            values = counted[name].fill_null(float("nan")).to_numpy()
+            self.sketches[name].add(np.zeros(values.size, np.int64), values, 1)
+
+    def facts(self, outcome: Outcome) -> FederationFacts:
+        """Return the facts of the run, which *outcome* is in the end. Messages are those of the whole run."""
+        columns = self.columns
+        spreads = {name: self.sketches[name].spread(0) if columns is None else spread(columns.column(name))
+                   for name in ALLOCATIONS}
+        return _facts_of_spreads(outcome, spreads, self.held)
 
 
-def facts_of_spreads(outcome: Outcome, spreads: dict[str, Spread], held: "QueuesHeld") -> FederationFacts:
+def _facts_of_spreads(outcome: Outcome, spreads: dict[str, Spread], held: "QueuesHeld") -> FederationFacts:
     """Return the facts of a run, from the spreads of ALLOCATIONS, and from what queues held."""
     assert outcome.federated is not None
     federated, network = outcome.federated, outcome.federated.network

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from subak.measures.job_sums import LENGTHS, sums_of
-from subak.measures.of_run import slowdowns, spread
+from subak.measures.of_run import spread
 from subak.measures.runs import JobFacts, Spread, WaitedFacts, WindowFacts
 from subak.measures.window import (
     Window,
@@ -35,6 +35,7 @@ KINDS_OF_GROUPS = ("length", "priority", "class", "gang", "queue")
 WAITED = "waited"  # the wait time, of tasks that never started until the end of the window
 COUNTED = ("job", "queue", "arrival", "run_time", "ready", "finish", "wait_time",
            "status")  # columns that measures of tasks read
+AT_TIMES = ("execution_delay", "locality")  # and those that some runs have
 
 
 def job_table(tasks: pl.DataFrame, workload: Workload) -> pl.DataFrame:
@@ -90,14 +91,16 @@ def lengths(workload: Workload, window: Window | WindowFacts) -> pl.Series:
 def described(
     tasks: pl.DataFrame, workload: Workload, window: Window | WindowFacts, of_stage: dict[str, pl.Series] | None = None
 ) -> pl.DataFrame:
-    """Return the rows of the task table that count, the columns COUNTED, and what tells groups apart.
+    """Return the rows of the task table that count, the columns that are measured, their stage, and what tells groups.
 
     *of_stage* is what `groups_of_stages` returns, where the workload's tasks are not all.
     """
     told = groups_of_stages(workload, lengths(workload, window)) if of_stage is None else of_stage
     stage = workload.tasks["stage"]
     columns = [column.gather(stage) for name, column in told.items() if name not in COUNTED]
-    return measured(tasks.select(*COUNTED, wait_until(window.end).alias(WAITED)).with_columns(columns), window)
+    more = [name for name in AT_TIMES if name in tasks.columns]
+    return measured(tasks.select(*COUNTED, *more, wait_until(window.end).alias(WAITED)).with_columns(stage, *columns),
+                    window)
 
 
 def groups_of_stages(workload: Workload, length: pl.Series) -> dict[str, pl.Series]:
@@ -133,27 +136,6 @@ def waited_facts(tasks: pl.DataFrame, window: WindowFacts) -> WaitedFacts:
 def wait_by_length(tasks: pl.DataFrame) -> dict[str, Spread]:
     """Return the wait time of tasks of short and of long jobs; *tasks* are described."""
     return {name: spread(tasks[WAITED].filter(tasks["length"] == name)) for name in LENGTHS}
-
-
-def group_table(tasks: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each group of tasks of each kind: how they waited, and how their jobs fared.
-
-    *tasks* are described; *jobs* is the job table. Columns are looked at in one piece: polars adds up one piece after
-    the other, and may cut a table that it filters into several.
-    """
-    kinds = [kind for kind in KINDS_OF_GROUPS if kind in tasks.columns]
-    slowdown = tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"]
-    of_job = tasks.select("job", *kinds)[_first_rows(tasks["job"].to_numpy())].join(
-        jobs.select("job", "completion"), on="job", how="left")
-    return pl.concat(groups_of_kind(
-        lambda name: (slowdown if name == "slowdown" else tasks[name]).rechunk(), kind, of_job) for kind in kinds)
-
-
-def _first_rows(job: np.ndarray) -> np.ndarray:
-    """Return the rows in which each job comes first, in order; *job* is uint32[row], rows of the jobs."""
-    first = np.full(int(job.max(initial=0)) + 1, job.size)
-    np.minimum.at(first, job, np.arange(job.size))
-    return np.sort(first[first < job.size])
 
 
 def groups_of_kind(column: Callable[[str], pl.Series], kind: str, jobs: pl.DataFrame) -> pl.DataFrame:

@@ -1,16 +1,17 @@
 """Whether a run keeps its objectives."""
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.measures.jobs import lengths
+from subak.measures.job_sums import JobSums
 from subak.measures.objective import OF_JOBS, OF_MACHINES, Objective, level_of
 from subak.measures.of_run import slowdowns
 from subak.measures.runs import EnergyFacts, ObjectiveFacts
-from subak.measures.window import Window, arrived
+from subak.measures.window import Window
+from subak.workload.stored import HeldWorkload, StoredWorkload
 from subak.workload.table import Workload
 
 
@@ -31,17 +32,23 @@ def judged(
     return ObjectiveFacts(objective.text, None if math.isinf(value) else value, objective.holds(value), len(concerned))
 
 
-def refuse_unconcerned(objectives: Iterable[Objective], workload: Workload, window: Window) -> None:
-    """Raise InputError for an objective of tasks of which none arrives in the window, before a run finds that out."""
+def refuse_unconcerned(
+    objectives: Iterable[Objective], work: HeldWorkload | StoredWorkload, window: Window,
+    sums: Callable[[], JobSums],
+) -> None:
+    """Raise InputError for an objective of tasks of which none arrives in the window, before a run finds that out.
+
+    *sums* adds up what jobs are over all tasks, which takes a while, as what follows does.
+    """
     keyed = [each for each in objectives if each.keys]
-    if not keyed:  # what follows takes a while
+    if not keyed:
         return
-    concerned = workload.stages[arrived(workload.tasks, window)["stage"].unique()]
+    concerned = work.head.stages[work.stages_between(window.begin, window.end)]
     job = concerned["job"]
-    columns = [workload.jobs["queue"].gather(job), lengths(workload, window).gather(job)]
+    columns = [work.head.jobs["queue"].gather(job), sums().lengths(window).gather(job)]
     stages = concerned.rename({"scheduling_class": "class"}, strict=False).with_columns(columns)
     for each in keyed:
-        if stages.filter(_condition(each, stages, workload)).is_empty():
+        if stages.filter(_condition(each, stages, work.head)).is_empty():
             raise _unconcerned(each)
 
 

@@ -6,7 +6,6 @@ import polars as pl
 
 from subak.fleet.locality import LEVELS as PLACES
 from subak.measures.runs import FailureFacts, Reason, Spread, Summary, Waiting
-from subak.measures.window import wait_until
 from subak.placement.claims import STATUSES
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
@@ -14,32 +13,16 @@ from subak.workload.tasks import SLOWDOWN_FLOOR_S
 LEVELS = (0.5, 0.9, 0.99, 0.999)
 
 
-def wait_spread(tasks: pl.DataFrame, end: float) -> Spread:
-    """Return the distribution of the wait time (first start minus ready) over all tasks that could start.
-
-    Who never started counts with its wait until *end*, s.
-    """
-    return spread(tasks.select(wait_until(end).alias("wait_time"))["wait_time"])
-
-
-def slowdown_spread(tasks: pl.DataFrame) -> Spread:
-    """Return the distribution of the bounded slowdown over the tasks that finished."""
-    return spread(tasks.select(slowdowns(tasks).alias("slowdown"))["slowdown"])
-
-
-def delay_spread(tasks: pl.DataFrame) -> Spread | None:
-    """Return the distribution of the execution delay over the tasks that finished; None where none share CPU."""
-    return spread(tasks["execution_delay"]) if "execution_delay" in tasks.columns else None
-
-
-def locality(tasks: pl.DataFrame) -> dict[str, float]:
-    """Return which part of the tasks ran node-local, rack-local and off-rack, as Hadoop's counters of a job do.
+def place_counts(tasks: pl.DataFrame) -> dict[str, int]:
+    """Return how many tasks ran node-local, rack-local and off-rack, as Hadoop's counters of a job do.
 
     Of those that started and of which it is known where their input lies; empty where there is none.
     """
-    if "locality" not in tasks.columns:
-        return {}
-    counts = _counted(tasks["locality"].drop_nulls(), PLACES)
+    return _counted(tasks["locality"].drop_nulls(), PLACES) if "locality" in tasks.columns else {}
+
+
+def locality(counts: dict[str, int]) -> dict[str, float]:
+    """Return the parts of all that the counts are; empty where nothing was counted."""
     total = sum(counts.values())
     return {level: count / total for level, count in counts.items()} if total else {}
 
@@ -69,12 +52,6 @@ def spread(values: pl.Series) -> Spread:
         return Spread()
     median, p90, p99, p999 = (_number(values[math.ceil(level * len(values)) - 1]) for level in LEVELS)
     return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
-
-
-def makespan(tasks: pl.DataFrame) -> float | None:
-    """Return the last finish minus the first arrival, None when nothing finished."""
-    last = tasks["finish"].max()
-    return None if last is None else _number(last) - _number(tasks["arrival"].min())
 
 
 def gap(summary: Summary, bound: float | None) -> float | None:

@@ -2,14 +2,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+
+from subak.fleet.table import Fleet
 from subak.placement.schedulers import Scheduler
 from subak.simulator.engine.run_loop import LoopResult
 from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import Simulation
 from subak.simulator.federated.simulate import Federated
+from subak.workload.stored import HeldWorkload, StoredWorkload
+from subak.workload.table import Workload
 
 if TYPE_CHECKING:  # scipy and HiGHS, which plans are made with, take a while to load
     from subak.placement.lotes.plan import Plan
@@ -33,3 +39,57 @@ class Outcome:
     def simulation(self) -> Simulation:
         """The final state."""
         return self.prepared.simulation
+
+
+class Part(NamedTuple):
+    """What became of some tasks of a run, that stand together in the workload."""
+
+    workload: Workload  # with these tasks alone
+    outcome: Outcome  # whose lost attempts are theirs, by their rows
+    lost: np.ndarray  # int64[attempt], the places of these attempts among all that were lost
+
+
+class Finished(Protocol):
+    """A finished run, whose tasks come in parts."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The run; of tasks that are not in memory it says nothing."""
+
+    @property
+    def work(self) -> HeldWorkload | StoredWorkload:
+        """What was scheduled."""
+
+    @property
+    def fleet(self) -> Fleet:
+        """What it was scheduled on."""
+
+    def parts(self) -> Iterator[Part]:
+        """Return the tasks in the order of the workload."""
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers in the workload of the tasks in some rows of the state, int64[row]."""
+
+    def reasons(self) -> list[str] | None:
+        """Return the reasons that tasks may have, in one order for all parts; None where there is one part."""
+
+
+@dataclass(frozen=True)
+class HeldRun:
+    """A finished run in memory: one part."""
+
+    outcome: Outcome
+    work: HeldWorkload
+    fleet: Fleet
+
+    def parts(self) -> Iterator[Part]:
+        """Return all tasks."""
+        lost = sum(part.shape[1] for part in self.outcome.loop_result.losses)
+        yield Part(self.work.head, self.outcome, np.arange(lost))
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows: a task's number is its row."""
+        return rows
+
+    def reasons(self) -> None:
+        """Return None: there is one part."""

@@ -6,12 +6,13 @@ from contextlib import closing
 import msgspec
 
 from subak.errors import SubakError
-from subak.experiment.run import summary_of
+from subak.experiment.run import do_drawn
 from subak.experiment.scenario import Scenario
 from subak.experiment.study.inputs import Kept
 from subak.experiment.study.plan import Work
 from subak.experiment.study.records import Record, packed
 from subak.experiment.workers import FAILED, LAST, NOTICE, Say, news_of
+from subak.measures.runs import Speed, Summary
 
 # One thread of Polars a process, which does small tables faster, and adds up in one order however many cores there are.
 ENVIRONMENT = {"POLARS_MAX_THREADS": "1"}
@@ -23,11 +24,18 @@ def record_of(name: str, told: bytes) -> bytes:
     try:
         scenario = msgspec.msgpack.decode(told, type=Scenario)
         drawn, window = KEPT.of_run(scenario)
-        return packed(Record(summary_of(scenario, drawn, window)))
+        done = do_drawn(scenario, scenario.schedulers[0], scenario.seeds[0], drawn, window)
+        return packed(Record(_without_time(done.summary)))
     except SubakError as error:
         return packed(Record(error=str(error)))
     except MemoryError:
         return packed(Record(error=f"run {name}: out of memory"))
+
+
+def _without_time(summary: Summary) -> Summary:
+    """Leave out what is of the process and of the time that it took: the same run has the same record."""
+    plan = summary.plan and msgspec.structs.replace(summary.plan, seconds=0.0)
+    return msgspec.structs.replace(summary, speed=Speed(), plan=plan)
 
 
 def told_of(work: Work) -> bytes:

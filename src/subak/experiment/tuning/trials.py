@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from subak.errors import RunError
 from subak.experiment.run import energy_of, load_inputs, of_seed, simulated
@@ -14,7 +15,7 @@ from subak.experiment.scenario import Scenario
 from subak.experiment.spawn import end_with, new_pool, starting
 from subak.experiment.tuning.question import Space, Values
 from subak.fleet.table import Fleet
-from subak.measures.energy.measure import energy_use
+from subak.measures.energy.measure import EnergyTally
 from subak.measures.measured import values_of
 from subak.measures.objective import Objective, read_measure, read_objective
 from subak.measures.window import Window, cut, window_facts
@@ -72,7 +73,9 @@ def _run(part: int, seed: int, space: Space, values: Values) -> list[float]:
     energy, used = energy_of(scenario), None
     if energy is not None:
         facts = window_facts(tasks, timeline, window)
-        used, _ = energy_use(energy, tasks, attempt_table(outcome, *inputs), cut(timeline, facts), *inputs, facts)
+        tally, attempts = EnergyTally(energy, inputs[1], facts), attempt_table(outcome, *inputs)
+        tally.add(tasks, attempts, np.arange(len(attempts)), inputs[0])
+        used, _ = tally.use(cut(timeline, facts), inputs[0])
     return values_of(tasks, timeline, inputs[0], window, asked, used)
 
 

@@ -35,36 +35,56 @@ def refuse_energy(energy: Energy, fleet: Fleet, begin: float, objectives: list[O
             raise InputError(f"objective {each.text!r}: the file says nothing of it")
 
 
-def energy_use(
-    energy: Energy, tasks: pl.DataFrame, attempts: pl.DataFrame, timeline: pl.DataFrame, workload: Workload,
-    fleet: Fleet, window: WindowFacts,
-) -> tuple[EnergyFacts, dict[str, pl.DataFrame]]:
-    """Return what a run used over its *timeline*, cut to the *window*, and two tables by name: machines and power.
+class EnergyTally:
+    """What every attempt held, and where; tasks come some at a time, in their order."""
 
-    Raises InputError for a fleet that the energy file does not go with.
-    """
-    kinds = Kinds(kinds_of(energy, fleet), curves_of(energy, fleet), main_resource(energy, fleet))
-    tariff = Tariff(steps_of(points_of(energy.price), energy.price_every),
-                    steps_of(points_of(energy.carbon), energy.carbon_every))
-    edges = timeline_edges(timeline, 0.0, window.end)
-    if edges.size == 1:  # nothing lasted
-        edges = np.array([window.begin, window.begin])
-    power = sweep(_attempts(tasks, attempts, workload, len(fleet.machines)), _presence(fleet, edges[-1]), kinds,
-                  workload.requests.astype(np.int64), tariff, edges)
-    finished = int(tasks.select(pl.col("finish").is_between(window.begin, window.end).sum()).item())
-    facts = _facts(energy, power, kinds, fleet, float(edges[-1] - edges[0]), finished)
-    return facts, {"machines": _machine_table(energy, power, kinds, fleet), "power": _power_table(power, tariff, edges)}
+    def __init__(self, energy: Energy, fleet: Fleet, window: WindowFacts) -> None:
+        self.energy, self.fleet, self.window = energy, fleet, window
+        self.finished = 0
+        self.ran: list[Attempts] = []  # the last attempt of each task
+        self.lost: list[Attempts] = []
+        self.places: list[np.ndarray] = []  # int64[attempt] of each part, of lost attempts among all that were
+
+    def add(self, tasks: pl.DataFrame, attempts: pl.DataFrame, places: np.ndarray, workload: Workload) -> None:
+        """Add rows of the task table of a run, with those of their workload, and their lost attempts."""
+        stage, machines = workload.tasks["stage"].to_numpy(), len(self.fleet.machines)
+        inside = pl.col("finish").is_between(self.window.begin, self.window.end)
+        self.finished += int(tasks.select(inside.sum()).item())
+        self.ran.append(Attempts(_codes(tasks, machines), stage, times(tasks["start"]), times(tasks["finish"])))
+        self.lost.append(Attempts(_codes(attempts, machines), stage[rows_of_tasks(attempts, tasks)],
+                                  times(attempts["start"]), times(attempts["end"])))
+        self.places.append(places)
+
+    def use(self, timeline: pl.DataFrame, workload: Workload) -> tuple[EnergyFacts, dict[str, pl.DataFrame]]:
+        """Return what the run used over its *timeline*, cut to the window, and two tables by name: machines and power.
+
+        Raises InputError for a fleet that the energy file does not go with.
+        """
+        energy, fleet = self.energy, self.fleet
+        kinds = Kinds(kinds_of(energy, fleet), curves_of(energy, fleet), main_resource(energy, fleet))
+        tariff = Tariff(steps_of(points_of(energy.price), energy.price_every),
+                        steps_of(points_of(energy.carbon), energy.carbon_every))
+        edges = timeline_edges(timeline, 0.0, self.window.end)
+        if edges.size == 1:  # nothing lasted
+            edges = np.array([self.window.begin, self.window.begin])
+        power = sweep(self._attempts(), _presence(fleet, edges[-1]), kinds, workload.requests.astype(np.int64), tariff,
+                      edges)
+        facts = _facts(energy, power, kinds, fleet, float(edges[-1] - edges[0]), self.finished)
+        return facts, {"machines": _machine_table(energy, power, kinds, fleet),
+                       "power": _power_table(power, tariff, edges)}
+
+    def _attempts(self) -> Attempts:
+        """Return the last attempt of each task that has one, then the lost ones, in the order in which they were."""
+        order = np.argsort(np.concatenate(self.places), kind="stable")
+        lost = (np.concatenate(column)[order] for column in zip(*self.lost, strict=True))
+        ran = (column[0] if len(column) == 1 else np.concatenate(column) for column in zip(*self.ran, strict=True))
+        return Attempts(*map(joined, ran, lost))
 
 
-def _attempts(tasks: pl.DataFrame, attempts: pl.DataFrame, workload: Workload, machines: int) -> Attempts:
-    """Return the last attempt of each task that has one, then the lost ones."""
-    rows = rows_of_tasks(attempts, tasks)
-    small = np.uint16 if machines < 2**16 else np.uint32
-    code = [table["machine"].to_physical().cast(pl.UInt32).fill_null(machines).to_numpy().astype(small)
-            for table in (tasks, attempts)]
-    stage = workload.tasks["stage"].to_numpy()
-    return Attempts(joined(*code), joined(stage, stage[rows]), joined(times(tasks["start"]), times(attempts["start"])),
-                    joined(times(tasks["finish"]), times(attempts["end"])))
+def _codes(table: pl.DataFrame, machines: int) -> np.ndarray:
+    """Return the fleet's row of each machine, or how many there are, as small as can be."""
+    code = table["machine"].to_physical().cast(pl.UInt32).fill_null(machines).to_numpy()
+    return code.astype(np.uint16 if machines < 2**16 else np.uint32)
 
 
 def _presence(fleet: Fleet, end: float) -> Presence:

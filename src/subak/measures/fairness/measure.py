@@ -27,9 +27,8 @@ import polars as pl
 from subak.fleet.capacity import Capacity, capacity_steps
 from subak.fleet.table import Fleet
 from subak.measures.fairness.integrals import Measured
-from subak.measures.fairness.spans import Part, Trail, cuts_of, sample_step, sampled
+from subak.measures.fairness.spans import Part, Trail, cuts_of
 from subak.measures.fairness.sweep import Bins, Demand, sweep
-from subak.measures.fairness.trail import attempt_trail, since
 from subak.measures.runs import FairnessFacts, LevelFacts
 from subak.queues.tree import QueueTree, TreeFile, queue_leaves, tree_of_paths
 from subak.workload.table import Workload
@@ -69,31 +68,11 @@ class Totals(NamedTuple):
     rows: int
 
 
-def fairness(
-    tasks: pl.DataFrame, attempts: pl.DataFrame, timeline: pl.DataFrame, workload: Workload, fleet: Fleet,
-    file: TreeFile | None = None,
-) -> Fairness | None:
-    """Return the measures of a run over its *timeline*, with all tasks and lost attempts.
-
-    None if it has only one queue, and where queues change while it goes on: there is no one tree to measure by.
-
-    *file* lists weights; without it all queues weigh the same. Raises InputError where the names make no tree.
-    """
-    field = field_of(timeline, workload, fleet, file)
-    if field is None:
-        return None
-    trail, stages = since(field.begin, attempt_trail(tasks, attempts, workload)), len(workload.stages)
-    held, rows = np.zeros(stages), trail.stage.size
-    np.add.at(held, trail.stage, seconds_held(trail, field.span))
-    totals = Totals(np.bincount(trail.stage[: len(tasks)], minlength=stages), held,
-                    sampled(trail, slice(None, None, sample_step(rows))), rows)
-    return fairness_of(field, totals, [Part(trail, float("inf"))])
-
-
 def field_of(timeline: pl.DataFrame, workload: Workload, fleet: Fleet, file: TreeFile | None) -> Field | None:
-    """Return what is to be measured over a *timeline*, None for what `fairness` is None of; *workload* may be a head.
+    """Return what is to be measured over a *timeline*; of the *workload* no tasks are read.
 
-    Raises InputError where the names of queues make no tree.
+    None if it has only one queue, and where queues change while it goes on: there is no one tree to measure by. *file*
+    lists weights; without it all queues weigh the same. Raises InputError where the names of queues make no tree.
     """
     paths = workload.jobs["queue"].unique(maintain_order=True)
     if len(paths) < 2 or (file is not None and file.change):

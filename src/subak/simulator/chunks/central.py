@@ -19,7 +19,7 @@ from subak.simulator.engine.run_loop import LoopResult
 from subak.simulator.engine.setup import Prepared, Terms, arriving
 from subak.simulator.engine.state import Simulation
 from subak.simulator.outcome import Outcome
-from subak.workload.chunks import StoredWorkload
+from subak.workload.stored import StoredWorkload
 from subak.workload.table import Workload
 
 

@@ -17,9 +17,10 @@ from subak.simulator.engine.run_loop import LoopResult, Progress, Timeline, run_
 from subak.simulator.engine.setup import Terms
 from subak.simulator.engine.state import ACCOUNTED, EVENTS, INTERVAL, LOOP_UNREAD, UNREAD_FROM, Simulation
 from subak.simulator.estimate_words import EXACT
-from subak.simulator.outcome import Outcome
+from subak.simulator.outcome import Outcome, Part
+from subak.simulator.results import possible_reasons
 from subak.threads import in_order
-from subak.workload.chunks import StoredWorkload
+from subak.workload.stored import StoredWorkload
 from subak.workload.table import Workload
 
 
@@ -121,13 +122,13 @@ class Course:
         self.run.read(self.read, part)
         self.read += len(part.tasks)
 
-    def ended(self, fleet: Fleet) -> "ChunkedOutcome":
+    def ended(self, fleet: Fleet) -> "ChunkedRun":
         """Return the run, which has come to its end."""
         sim = self.run.simulation
         losses = self.losses or [np.zeros((4, 0))]
         result = LoopResult(self.timeline.rows(), float(sim.clock[INTERVAL]), float(sim.clock[ACCOUNTED]), losses,
                             int(sim.counts[EVENTS]), self.seconds)
-        return ChunkedOutcome(self.stored, fleet, self.run, self.run.outcome(result), self.blocks)
+        return ChunkedRun(self.stored, fleet, self.run, self.run.outcome(result), self.blocks)
 
     def _write(self, rows: np.ndarray) -> None:
         self.blocks.write(self.run.number[rows], self.run.results(rows))
@@ -142,30 +143,35 @@ class Course:
 
 
 @dataclass(frozen=True)
-class ChunkedOutcome:
+class ChunkedRun:
     """A finished run whose tasks are in blocks on the disk."""
 
-    stored: StoredWorkload
+    work: StoredWorkload
     fleet: Fleet
     run: Driven
     outcome: Outcome  # of the tasks that were open last; the losses are all there were, with numbers in the workload
     blocks: Blocks
 
-    def parts(self) -> Iterator[tuple[Workload, Outcome]]:
-        """Return the run of each block of tasks, in order, with their workload."""
-        jobs = self.stored.head.jobs
+    def parts(self) -> Iterator[Part]:
+        """Return the run of each block of tasks, in order."""
+        jobs = self.work.head.jobs
         jobs = jobs.with_columns(as_enum(jobs["queue"]))  # once: there are as many as in all blocks together
         for block, begin, end in self.blocks.spans():
-            workload = replace(self.stored.part(begin, end), jobs=jobs)
+            workload = replace(self.work.part(begin, end), jobs=jobs)
             whole = self.run.outcome_of(self.outcome, workload, self.blocks.read(block))
-            lost = np.hstack(self.outcome.loop_result.losses)[:, self.places_of_lost(begin, end)]
+            losses = np.hstack(self.outcome.loop_result.losses)
+            places = np.flatnonzero((losses[0] >= begin) & (losses[0] < end))
+            lost = losses[:, places]
             lost[0] -= begin
-            yield workload, replace(whole, loop_result=replace(whole.loop_result, losses=[lost]))
+            yield Part(workload, replace(whole, loop_result=replace(whole.loop_result, losses=[lost])), places)
 
-    def places_of_lost(self, begin: int, end: int) -> np.ndarray:
-        """Return int64[attempt]: which lost attempts are of tasks from *begin* to before *end*."""
-        task = np.hstack(self.outcome.loop_result.losses)[0]
-        return np.flatnonzero((task >= begin) & (task < end))
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers in the workload of the tasks in some rows of the state, int64[row]."""
+        return self.run.number[rows]
+
+    def reasons(self) -> list[str]:
+        """Return the reasons that tasks may have, each once, as they come in the task table of a run in memory."""
+        return possible_reasons(self.outcome, self.work.head, self.work.of_stage)
 
 
 def told_part(stored: StoredWorkload, begin: int, end: int, terms: Terms) -> Workload:

@@ -36,7 +36,7 @@ from subak.simulator.federated.megha_setup import asked_of, find_queues, ranks
 from subak.simulator.federated.network import PLACE_BITS, PLACES_MASK, Network, held_slots, with_more_room
 from subak.simulator.federated.simulate import SLOTS, Federated, Opened, broken_rule, open_federated
 from subak.simulator.outcome import Outcome
-from subak.workload.chunks import StoredWorkload
+from subak.workload.stored import StoredWorkload
 from subak.workload.table import Workload
 
 PARTS = ("processing", "at_worker", "communication")  # of the network, by task

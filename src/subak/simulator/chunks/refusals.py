@@ -6,7 +6,7 @@ from subak.placement.schedulers import Scheduler
 from subak.simulator.engine.setup import Terms
 from subak.simulator.estimate_words import EXACT, USER, parse_estimates
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.workload.chunks import StoredWorkload
+from subak.workload.stored import StoredWorkload
 
 OF_ALL_JOBS = ("johnson", "johnson-reversed")  # orders that sum up all jobs before the run
 SUPPORTED = "an order or a fair order with a placement that looks for one machine, greedy, tetris, megha and central"

@@ -10,12 +10,12 @@ from subak.placement.schedulers import Scheduler
 from subak.simulator.chunks.blocks import BLOCK_TASKS, Blocks
 from subak.simulator.chunks.central import CentralRun
 from subak.simulator.chunks.checkpoint import Checkpoint
-from subak.simulator.chunks.course import ChunkedOutcome, Course, Driven, told_part
+from subak.simulator.chunks.course import ChunkedRun, Course, Driven, told_part
 from subak.simulator.chunks.federated import FederatedRun, Inputs
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.workload.chunks import StoredWorkload
+from subak.workload.stored import StoredWorkload
 
 TASKS_READ = 1 << 20
 
@@ -33,7 +33,7 @@ def run_in_chunks(  # noqa: PLR0913, PLR0917  (the words of `simulate`)
     stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms, cut: Cut, fixed: bool = False,
     on_progress: Callable[[Progress], None] | None = None, federation: Federation | None = None,
     faults: FaultPlan | None = None,
-) -> ChunkedOutcome:
+) -> ChunkedRun:
     """Simulate a scheduler on a workload of which only the open tasks are in memory.
 
     *fixed*: the timeline's interval was given; *federation* and *faults* as of `simulate`. Raises InputError for rows

@@ -1,10 +1,11 @@
-"""A workload whose tasks stay on the disk, and are read some at a time.
+"""A workload whose tasks stay on the disk, and are read some at a time; or one whose tasks are all in memory.
 
 Jobs and stages are read whole. Of the tasks it is known how many there are, how many of each stage, and when the first
 and the last arrive. They must be sorted by arrival, as every folder is that Subak writes.
 """
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,31 @@ from subak.tables import scan_table
 from subak.workload.table import Workload, checked_tasks, read_head, refuse_idle
 
 LOOKED_AT = 1 << 22  # arrivals that are looked at together
+
+
+@dataclass(frozen=True)
+class HeldWorkload:
+    """A workload that is in memory, in the words of one that is stored."""
+
+    head: Workload
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are."""
+        return len(self.head.tasks)
+
+    @cached_property
+    def of_stage(self) -> np.ndarray:
+        """int64[stage], how many tasks it has."""
+        return np.bincount(self.head.tasks["stage"].to_numpy(), minlength=len(self.head.stages))
+
+    def arrivals_between(self, begin: float, end: float) -> int:
+        """Return how many tasks arrive from *begin* to *end* (s)."""
+        return int(self.head.tasks["arrival"].is_between(begin, end).sum())
+
+    def stages_between(self, begin: float, end: float) -> pl.Series:
+        """Return the stages of which tasks arrive from *begin* to *end* (s)."""
+        return self.head.tasks.filter(pl.col("arrival").is_between(begin, end))["stage"].unique()
 
 
 @dataclass(frozen=True)
@@ -76,6 +102,11 @@ class StoredWorkload:
         """Return how many tasks arrive from *begin* to *end* (s)."""
         return int(_collected(self.folder, pl.col("arrival").is_between(begin, end).sum()).item())
 
+    def stages_between(self, begin: float, end: float) -> pl.Series:
+        """Return the stages of which tasks arrive from *begin* to *end* (s)."""
+        inside = pl.col("stage").filter(pl.col("arrival").is_between(begin, end)).unique()
+        return _collected(self.folder, inside)["stage"]
+
     def _rows(self, begin: int, end: int) -> pl.DataFrame:
         with_rows = _scan(self.folder).slice(begin, end - begin)
         try:
@@ -117,7 +148,7 @@ def _scan(folder: Path) -> pl.LazyFrame:
 
 
 def _collected(folder: Path, *columns: pl.Expr) -> pl.DataFrame:
-    """Return a row about all tasks."""
+    """Return a table about all tasks."""
     try:
         return _scan(folder).select(columns).collect(engine="streaming")
     except (pl.exceptions.PolarsError, OSError) as error:

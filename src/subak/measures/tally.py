@@ -1,4 +1,4 @@
-"""What a run in chunks measures of its tasks: exact up to EXACT_MAX tasks, percentiles by sketches beyond."""
+"""What a run measures of its tasks, some at a time: exact up to EXACT_MAX tasks, percentiles by sketches beyond."""
 from pathlib import Path
 from typing import Protocol
 
@@ -7,7 +7,6 @@ import polars as pl
 from msgspec import structs
 
 from subak.measures import of_run as measures
-from subak.measures.chunks.sketch import ACCURACY, Sketches
 from subak.measures.job_sums import LENGTHS, JobSums
 from subak.measures.jobs import (
     GROUPS_MAX,
@@ -22,11 +21,15 @@ from subak.measures.jobs import (
     waited_facts,
     with_jobs,
 )
-from subak.measures.runs import Reason, Spread, WaitedFacts, WindowFacts
-from subak.measures.window import of_window
+from subak.measures.objective import Objective
+from subak.measures.runs import FailureFacts, Reason, Spread, WaitedFacts, WindowFacts
+from subak.measures.sketch import ACCURACY, Sketches
 from subak.workload.table import Workload
 
 EXACT_MAX = 50_000_000  # tasks of which every wait is kept
+OF_NUMBERS = ("wait_time", WAITED, "slowdown")  # columns that every run is measured by
+OF_OBJECTIVES = {"wait": "wait_time", "turnaround": "turnaround", "slowdown": "slowdown"}  # what they read
+DELAY = "execution_delay"
 
 
 class Spreads(Protocol):
@@ -36,8 +39,8 @@ class Spreads(Protocol):
     def accuracy(self) -> float | None:
         """By which share percentiles may be off; None: they are exact."""
 
-    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
-        """Add described tasks with their slowdown and turnaround, and their stages."""
+    def add(self, tasks: pl.DataFrame) -> None:
+        """Add described tasks with their stage, slowdown and turnaround."""
 
     def wait_time(self) -> Spread:
         """Return that of all of them."""
@@ -45,63 +48,76 @@ class Spreads(Protocol):
     def slowdown(self) -> Spread:
         """Return that of all that finished."""
 
+    def execution_delay(self) -> Spread | None:
+        """Return that of all that finished; None where none share CPU."""
+
     def lengths(self) -> dict[str, Spread]:
         """Return waits of tasks of short and of long jobs."""
 
+    def concerned(self, objective: Objective) -> pl.DataFrame:
+        """Return what an objective is judged by."""
+
     def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
-        """Return what `group_table` does; *of_job* has the groups of each job, and its completion."""
+        """Return one row for each group of tasks of each kind; *of_job* has those of each job, and its completion."""
 
 
 class Columns:
-    """Columns of numbers of tasks, in their order: a file for each."""
+    """Columns of the tasks that count, in their order: in memory, or a file for each of those that hold numbers."""
 
-    def __init__(self, names: tuple[str, ...], folder: Path) -> None:
-        """Begin without tasks in a *folder* that is there."""
+    def __init__(self, names: tuple[str, ...], folder: Path | None) -> None:
+        """Begin without tasks, in memory or in a *folder* that is there."""
         self.names, self.folder = names, folder
-        for name in names:
+        self.parts: list[pl.DataFrame] = []
+        for name in names if folder else ():
             self._path(name).write_bytes(b"")  # a run that goes on measures anew
 
     def add(self, tasks: pl.DataFrame) -> None:
         """Keep the columns of these tasks."""
+        if self.folder is None:
+            self.parts.append(tasks.select(self.names))
+            return
         for name in self.names:
             with self._path(name).open("ab") as file:
-                file.write(tasks[name].fill_null(float("nan")).to_numpy().tobytes())
+                column = tasks[name]
+                file.write((column if name == "stage" else column.fill_null(float("nan"))).to_numpy().tobytes())
 
     def column(self, name: str) -> pl.Series:
-        """Return a column of all tasks."""
+        """Return a column of all tasks, in one piece: polars adds up one piece after the other."""
+        if self.folder is None:
+            return pl.concat(part[name] for part in self.parts).rechunk()
+        if name == "stage":
+            return pl.Series(name, np.fromfile(self._path(name), np.uint32))
         values = np.fromfile(self._path(name))
         column = pl.Series(name, values)
         return column.fill_nan(None) if np.isnan(values).any() else column
 
     def _path(self, name: str) -> Path:
+        assert self.folder is not None
         return self.folder / f"{name}.bin"
 
 
 class Exact:
-    """Every value, in the order of the tasks, beside their stages, which tell the rest: a file for each column.
-
-    What is measured is to the byte what a run in memory measures, a column or two at a time.
-    """
+    """Every value, in the order of the tasks; on the disk beside their stages, which tell what is no number."""
 
     accuracy: float | None = None
 
-    def __init__(self, of_stage: dict[str, pl.Series], folder: Path, turnaround: bool) -> None:
-        """Begin without tasks in a *folder* that is there; *of_stage* is what `groups_of_stages` returns."""
-        self.of_stage, self.stage = of_stage, folder / "stage.bin"
-        self.columns = Columns(("wait_time", WAITED, "slowdown", *(("turnaround",) if turnaround else ())), folder)
-        self.stage.write_bytes(b"")
+    def __init__(self, of_stage: dict[str, pl.Series], values: tuple[str, ...], folder: Path | None) -> None:
+        """Begin without tasks, in memory or in a *folder* that is there; *of_stage* is what `groups_of_stages` returns.
 
-    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
+        *values* are the columns of numbers that are looked at.
+        """
+        self.of_stage = of_stage
+        self.columns = Columns((*values, *(of_stage if folder is None else ("stage",))), folder)
+
+    def add(self, tasks: pl.DataFrame) -> None:
         """Keep the tasks."""
         self.columns.add(tasks)
-        with self.stage.open("ab") as file:
-            file.write(stage.tobytes())
 
     def column(self, name: str) -> pl.Series:
-        """Return a column of all tasks: one of the values, or one that their stages tell."""
-        if name in self.of_stage:
-            return self.of_stage[name].gather(np.fromfile(self.stage, np.uint32))
-        return self.columns.column(name)
+        """Return a column of all tasks: one that is kept, or one that their stages tell."""
+        if name in self.columns.names:
+            return self.columns.column(name)
+        return self.of_stage[name].gather(self.columns.column("stage"))
 
     def tasks(self, *names: str) -> pl.DataFrame:
         """Return these columns of all tasks."""
@@ -115,9 +131,19 @@ class Exact:
         """Return the spread of all that finished."""
         return measures.spread(self.column("slowdown"))
 
+    def execution_delay(self) -> Spread | None:
+        """Return the spread of all that finished; None where none share CPU."""
+        return measures.spread(self.column(DELAY)) if DELAY in self.columns.names else None
+
     def lengths(self) -> dict[str, Spread]:
         """Return waits of tasks of short and of long jobs."""
         return wait_by_length(self.tasks(WAITED, "length"))
+
+    def concerned(self, objective: Objective) -> pl.DataFrame:
+        """Return the columns that an objective reads."""
+        keys = [name for name, _ in objective.keys if name in self.of_stage]
+        values = [OF_OBJECTIVES[objective.measure]] if objective.measure in OF_OBJECTIVES else []
+        return self.tasks("job", *values, *keys)
 
     def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks."""
@@ -136,7 +162,7 @@ class Sketched:
         self.waits: dict[str, Sketches] = {}
         self.slowdowns: dict[str, Sketches] = {}
 
-    def add(self, tasks: pl.DataFrame, stage: np.ndarray) -> None:
+    def add(self, tasks: pl.DataFrame) -> None:
         """Count the tasks."""
         wait, slowdown = (tasks[name].fill_null(float("nan")).to_numpy() for name in (WAITED, "slowdown"))
         still = tasks["wait_time"].is_null().to_numpy() & ~np.isnan(wait)
@@ -164,6 +190,13 @@ class Sketched:
     def slowdown(self) -> Spread:
         """Return about the spread of all that finished."""
         return self.slowdowns["length"].spread(*self.names["length"].values()) if self.waits else Spread()
+
+    def execution_delay(self) -> Spread | None:
+        """Return None: of so many tasks none share CPU."""
+
+    def concerned(self, _objective: Objective) -> pl.DataFrame:
+        """Return nothing: no objective can be judged of percentiles that are not exact."""
+        return pl.DataFrame()
 
     def lengths(self) -> dict[str, Spread]:
         """Return about the waits of tasks of short and of long jobs."""
@@ -197,6 +230,8 @@ class Tally:
         self.status: dict[str, int] = {}
         self.recorded: dict[str, int] = {}
         self.reasons: dict[tuple[str, str | None], int] = {}
+        self.places: dict[str, int] = {}  # how many ran how near their input
+        self.failures: FailureFacts | None = None
         self.jobs: list[pl.DataFrame] = []
         self.first, self.last_finish = float("inf"), float("-inf")
         self.seen, self.row = np.zeros(jobs, bool), np.zeros(jobs, np.int64)
@@ -213,12 +248,13 @@ class Tally:
         self.first = min(self.first, float(tasks["arrival"][0]))
         finish = tasks["finish"].fill_null(float("-inf")).to_numpy()
         self.last_finish = max(self.last_finish, float(finish.max()))
+        self.failures = _together(self.failures, measures.outcome_counts(tasks))
         self.jobs.append(part_of_jobs(tasks))
         counted = described(tasks, workload, self.window, self.of_stage)
+        _count(self.places, measures.place_counts(counted))
         self._note_firsts(counted)
-        worked_out = counted.with_columns(
-            slowdown=measures.bounded_slowdown(), turnaround=pl.col("finish") - pl.col("ready"))
-        self.spreads.add(worked_out, workload.tasks["stage"].filter(of_window(tasks, self.window)).to_numpy())
+        self.spreads.add(counted.with_columns(
+            slowdown=measures.bounded_slowdown(), turnaround=pl.col("finish") - pl.col("ready")))
         self._note_waits(waited_facts(counted, self.window))
 
     def _note_waits(self, part: WaitedFacts) -> None:
@@ -247,12 +283,24 @@ class Tally:
 
 
 def tally_of(
-    head: Workload, window: WindowFacts, sums: JobSums, tasks: int, folder: Path, turnaround: bool = False
+    head: Workload, window: WindowFacts, sums: JobSums, tasks: int, folder: Path | None,
+    objectives: list[Objective] = [], shares_cpu: bool = False,  # noqa: B006  (never changed)
 ) -> Tally:
-    """Return a tally for a run of so many *tasks*, with room in *folder*; *turnaround*: an objective asks for it."""
+    """Return a tally for a run of so many *tasks*, in memory or with room in *folder*."""
     of_stage = groups_of_stages(head, sums.lengths(window))
-    exact = tasks <= EXACT_MAX
-    return Tally(window, of_stage, len(head.jobs), Exact(of_stage, folder, turnaround) if exact else Sketched())
+    asked = any(each.measure == "turnaround" for each in objectives)
+    values = (*OF_NUMBERS, *("turnaround",) * asked, *(DELAY,) * shares_cpu)
+    exact = folder is None or tasks <= EXACT_MAX
+    return Tally(window, of_stage, len(head.jobs), Exact(of_stage, values, folder) if exact else Sketched())
+
+
+def _together(before: FailureFacts | None, more: FailureFacts | None) -> FailureFacts | None:
+    """Return how the tasks of both ended."""
+    if before is None or more is None:
+        return more
+    counts = dict(before.outcomes)
+    _count(counts, more.outcomes)
+    return FailureFacts(counts, before.attempts_failed + more.attempts_failed)
 
 
 def _count(counts: dict[str, int], more: dict[str, int]) -> None:

@@ -1,6 +1,6 @@
-"""Fairness of a run in chunks: what its tasks did is kept in a file, as they arrive, and swept in the end.
+"""Fairness of a run: what its tasks did is kept as they arrive, in memory or in a file, and swept in the end.
 
-What the sweep goes by is gathered meanwhile: it is to the bit what a run in memory goes by.
+What the sweep goes by is gathered meanwhile, and is to the bit the same however many tasks come at once.
 """
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,19 +17,22 @@ from subak.workload.table import Workload
 class FairnessTally:
     """What tasks did, and what of it must be known before the sweep; some tasks at a time, in their order."""
 
-    def __init__(self, field: Field, of_stage: np.ndarray, lost: int, folder: Path) -> None:
-        """Begin without tasks, with room in *folder*.
+    def __init__(self, field: Field, of_stage: np.ndarray, lost: int, folder: Path | None) -> None:
+        """Begin without tasks, in memory or with room in *folder*.
 
         *of_stage* is int64[stage], how many tasks each will have; *lost* is how many attempts were.
         """
-        self.field, self.of_stage, self.path = field, of_stage, folder / "trail.bin"
+        self.field, self.of_stage, self.path = field, of_stage, folder and folder / "trail.bin"
         self.rows = int(of_stage.sum()) + lost
         self.tasks = 0
-        self.kept: list[tuple[int, float]] = []  # of each part, its rows in the file, and when its first task arrives
+        self.trails: list[Trail] = []  # of each part, in memory
+        self.rows_kept: list[int] = []  # of each part, in the file
+        self.arrives: list[float] = []  # seconds, when the first task of each part does
         self.held = np.zeros(of_stage.size)
         self.held_by_lost: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []  # place, stage, seconds
         self.sample: list[np.ndarray] = []
-        self.path.write_bytes(b"")  # a run that goes on measures anew
+        if self.path is not None:
+            self.path.write_bytes(b"")  # a run that goes on measures anew
 
     def add(self, tasks: pl.DataFrame, attempts: pl.DataFrame, places: np.ndarray, workload: Workload) -> None:
         """Add rows of the task table of a run, with those of their workload and their lost attempts.
@@ -39,7 +42,7 @@ class FairnessTally:
         begin, count = self.field.begin, len(tasks)
         trail = since(begin, attempt_trail(tasks, attempts, workload))
         self._count(trail, count, places)
-        self._keep(trail, max(float(tasks["arrival"][0]) - begin, 0.0))
+        self._keep(trail, max(float(workload.tasks["arrival"][0]) - begin, 0.0))
         self.tasks += count
 
     def _count(self, trail: Trail, count: int, places: np.ndarray) -> None:
@@ -56,10 +59,15 @@ class FairnessTally:
         _, waits, starts, ends = trail
         first, last = (combine(combine(waits, starts), ends) for combine in (np.minimum, np.maximum))
         matters = (first < self.field.span) & (last > 0.0)
+        kept = trail if matters.all() else Trail(*(column[matters] for column in trail))
+        self.arrives.append(arrives)
+        if self.path is None:
+            self.trails.append(kept)
+            return
         with self.path.open("ab") as file:
-            for column in trail if matters.all() else (column[matters] for column in trail):
+            for column in kept:
                 file.write(np.ascontiguousarray(column).data)
-        self.kept.append((int(matters.sum()), arrives))
+        self.rows_kept.append(int(matters.sum()))
 
     def fairness(self) -> Fairness:
         """Return the measures of the run, when it has been told of all tasks."""
@@ -70,9 +78,13 @@ class FairnessTally:
         return fairness_of(self.field, totals, self._parts())
 
     def _parts(self) -> Iterator[Part]:
-        """Read what was kept, a part at a time."""
-        next_arrival = [arrives for _, arrives in self.kept[1:]] + [float("inf")]
+        """Return what was kept, a part at a time."""
+        yield from map(Part, self.trails or self._read(), [*self.arrives[1:], float("inf")])
+
+    def _read(self) -> Iterator[Trail]:
+        if self.path is None:
+            return
         with self.path.open("rb") as file:
-            for (rows, _), until in zip(self.kept, next_arrival, strict=True):
+            for rows in self.rows_kept:
                 stage = np.fromfile(file, np.uint32, rows)
-                yield Part(Trail(stage, *(np.fromfile(file, np.float64, rows) for _ in range(CHANGES))), until)
+                yield Trail(stage, *(np.fromfile(file, np.float64, rows) for _ in range(CHANGES)))
