@@ -233,8 +233,6 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
     ("jobs_of_parts",
      'jobs = parts[0] if len(parts) == 1 else pl.concat(parts).group_by("job", maintain_order=True).agg(',
      "0  ->  -1"): ONE_TERM,
-    ("_first_rows", "first = np.full(int(job.max(initial=0)) + 1, job.size)", "0  ->  1"):
-        "a place that no job has is left out again",
     ("_places", "if count <= PASSES_MAX:", "count <= PASSES_MAX  ->  count < PASSES_MAX"): EITHER_WAY,
     ("_places", "if count <= PASSES_MAX:", "count <= PASSES_MAX  ->  not count <= PASSES_MAX"): EITHER_WAY,
     ("undisturbed", "here = np.flatnonzero((depth == level) & (self.longest >= 0))",
@@ -244,7 +242,7 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
         "nothing says how groups are numbered",
     ("_groups", "group = np.floor(np.cumsum(part) - part).astype(np.int64)",
      "np.cumsum(part) - part  ->  np.cumsum(part) + part"): "which machines are looked at together decides nothing",
-    ("_attempts", "small = np.uint16 if machines < 2**16 else np.uint32", "16  ->  15"):
+    ("_codes", "return code.astype(np.uint16 if machines < 2**16 else np.uint32)", "16  ->  15"):
         "numbers of four bytes hold all",
     ("without_ended", "none = np.empty(0, np.int32)", "0  ->  1"): MADE_ANEW,
     ("_listed", "if stages.of_task.size == 0:", "0  ->  -1"): "of no stages the lists are empty as well",

@@ -8,9 +8,7 @@ from small import CPU, TWO, fleet_of, plain, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures import of_run as measures
-from subak.measures.job_sums import sums_of
-from subak.measures.runs import Summary, WindowFacts
-from subak.measures.tally import tally_of
+from subak.measures.runs import Summary
 from subak.measures.window import wait_until
 from subak.placement.claims import STATUSES
 from subak.policy import find_scheduler
@@ -22,17 +20,10 @@ class Run:
     """A simulated case and its tables."""
 
     def __init__(self, workload, fleet, scheduler="first-fit", **options):
-        self.workload = workload
         self.outcome = simulate(workload, fleet, find_scheduler(scheduler), **options)
         self.tasks = task_table(self.outcome, workload, fleet)
         self.timeline = timeline_table(self.outcome, workload)
         self.attempts = attempt_table(self.outcome, workload, fleet)
-
-    def makespan(self):
-        window = WindowFacts(0.0, math.inf, "", 0, 0)
-        tally = tally_of(self.workload, window, sums_of(self.workload), len(self.tasks), None)
-        tally.add(self.tasks, self.workload)
-        return tally.makespan()
 
     def __getitem__(self, column):
         return self.tasks[column].to_list()
@@ -88,7 +79,7 @@ def test_a_short_task_that_starts_at_once_is_not_sped_up():
 
 
 def test_the_makespan_runs_from_the_first_arrival(queue):
-    assert queue.makespan() == 105
+    assert measures.makespan(queue.tasks) == 105
 
 
 def test_the_gap_is_above_the_bound_and_of_a_run_in_which_every_task_finished():
@@ -250,7 +241,7 @@ def test_reasons_come_most_frequent_first():
     run = Run(plain((0, 1, 5), (0, 1, 7), (0, 1, 7)), fleet_of((1,)))
     assert [(reason.tasks, reason.reason) for reason in measures.reasons(run.tasks)] == [
         (2, "asks cpu 7 cores, the largest machine has 1"), (1, "asks cpu 5 cores, the largest machine has 1")]
-    assert run.makespan() is None
+    assert measures.makespan(run.tasks) is None
 
 
 def test_why_a_task_waits_names_what_is_lacking():

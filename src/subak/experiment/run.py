@@ -1,6 +1,7 @@
 """An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
 import copy
 import hashlib
+import io
 import logging
 import platform
 import resource as process
@@ -37,7 +38,7 @@ from subak.experiment.scenario import (
 from subak.fleet.edits import overcommitted
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
-from subak.measures.batch import LowerBound, has_bound, lower_bound, stints
+from subak.measures.batch import has_bound, lower_bound, stints
 from subak.measures.energy.measure import refuse_energy
 from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
 from subak.measures.job_sums import sums_of
@@ -52,7 +53,7 @@ from subak.measures.runs import (
     WorkloadFacts,
 )
 from subak.measures.window import Window, cut, window_of
-from subak.output.writing import new_folder
+from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import HOLD_BACK_AFTER, Scheduler
 from subak.policy import find_scheduler
@@ -67,7 +68,7 @@ from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_fa
 from subak.simulator.outcome import HeldRun, Outcome
 from subak.simulator.results import attempts_lost
 from subak.simulator.simulate import simulate
-from subak.tables import write_table
+from subak.tables import PACKED, write_table
 from subak.toml_files import write_toml
 from subak.version import VERSION
 from subak.workload.redraws import AUTO, NONE, REDRAWN
@@ -192,7 +193,7 @@ def do_run(
 ) -> Done:
     """Simulate one scheduler of the scenario with one seed, which may draw the workload anew, and measure the run."""
     scenario, drawn, window = of_seed(scenario, seed, inputs)
-    return do_drawn(scenario, name, seed, drawn, window, on_progress)
+    return with_bound(do_drawn(scenario, name, seed, drawn, window, on_progress), drawn)
 
 
 def of_seed(
@@ -226,28 +227,32 @@ def simulate_into(
     folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
     on_progress: Callable[[Progress], None] | None = None, overwrite: bool = False,
 ) -> Summary:
-    """Do a run as `do_run`, and write its folder whole or not at all."""
+    """Do a run as `do_run`, and write its folder whole or not at all; it is whole before its bound is looked for."""
+    scenario, drawn, window = of_seed(scenario, seed, inputs)
     with new_folder(folder, "summary.json", overwrite) as partial:
-        done = do_run(scenario, name, seed, inputs, on_progress)
+        done = do_drawn(scenario, name, seed, drawn, window, on_progress)
         write_run(partial, done, name, seed)
-    return done.summary
+    bounded = with_bound(done, drawn)
+    for added in bounded.tables.keys() - done.tables.keys():
+        table = io.BytesIO()
+        bounded.tables[added].write_parquet(table, **PACKED)
+        write_file(folder / f"{added}.parquet", table.getvalue())
+    if bounded is not done:
+        write_file(folder / "summary.json", _json(bounded.summary))
+    return bounded.summary
 
 
 def do_drawn(
     scenario: Scenario, name: str, seed: int, drawn: tuple[Workload, Fleet], window: Window,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Done:
-    """Simulate one scheduler of the scenario on what `of_seed` gave, and measure the run."""
+    """Simulate one scheduler of the scenario on what `of_seed` gave, and measure the run, but for its bound."""
     workload, fleet = drawn
     outcome = simulated(scenario, name, seed, drawn, on_progress)
     promised = overcommitted(fleet, scenario.interference)  # shares are of what is promised
     run = HeldRun(outcome, HeldWorkload(workload), promised)
     measured, tables = measure(run, asked_of(scenario, window))
     summary = summarise(outcome, scenario, drawn, run_label(name, seed, scenario.seeds), measured)
-    bound = _bound(tables["tasks"], scenario, drawn)
-    if bound is not None:
-        summary = _bounded(summary, bound)
-        tables |= {} if bound.seconds is None else {"stints": stints(tables["tasks"], workload)}
     if outcome.scheduler.recorded:
         _say_overcommitted(measured.timeline, [resource.name for resource in workload.resources])
     if summary.plan is not None and summary.plan.missed:
@@ -309,17 +314,19 @@ def energy_of(scenario: Scenario) -> Energy | None:
     return read_energy(energy_file(scenario.energy)) if scenario.energy else None
 
 
-def _bound(tasks: pl.DataFrame, scenario: Scenario, inputs: tuple[Workload, Fleet]) -> LowerBound | None:
-    """Return what no schedule's makespan is less than; None where nothing is known, or not all tasks ended."""
-    workload, fleet = inputs[0], overcommitted(inputs[1], scenario.interference)
+def with_bound(done: Done, drawn: tuple[Workload, Fleet]) -> Done:
+    """Add to a run of MapReduce jobs, all of whose tasks ended, what no schedule's makespan is less than."""
+    tasks, scenario, (workload, fleet) = done.tables["tasks"], done.scenario, drawn
     ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
     known = tasks["machine"].null_count() == 0  # a log does not say it
-    return lower_bound(workload, fleet, scenario.slow_start < 1) if ended and known and has_bound(workload) else None
-
-
-def _bounded(summary: Summary, bound: LowerBound) -> Summary:
-    return msgspec.structs.replace(
-        summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note, gap=measures.gap(summary, bound.seconds))
+    if not (ended and known and has_bound(workload)):
+        return done
+    bound = lower_bound(workload, overcommitted(fleet, scenario.interference), scenario.slow_start < 1)
+    summary = msgspec.structs.replace(
+        done.summary, makespan_bound=bound.seconds, makespan_bound_note=bound.note,
+        gap=measures.gap(done.summary, bound.seconds))
+    more = {} if bound.seconds is None else {"stints": stints(tasks, workload)}
+    return done._replace(summary=summary, tables={**done.tables, **more})
 
 
 def _json(summary: Summary) -> bytes:

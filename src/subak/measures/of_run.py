@@ -54,6 +54,12 @@ def spread(values: pl.Series) -> Spread:
     return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
 
 
+def makespan(tasks: pl.DataFrame) -> float | None:
+    """Return the last finish minus the first arrival of all tasks, None when nothing finished."""
+    last = tasks["finish"].max()
+    return None if last is None else _number(last) - _number(tasks["arrival"].min())
+
+
 def gap(summary: Summary, bound: float | None) -> float | None:
     """Return by what share of the *bound* (s) the makespan is above it, None unless every task finished."""
     finished = summary.status.get("FINISHED", 0) == sum(summary.status.values())

@@ -6,7 +6,7 @@ from contextlib import closing
 import msgspec
 
 from subak.errors import SubakError
-from subak.experiment.run import do_drawn
+from subak.experiment.run import do_drawn, with_bound
 from subak.experiment.scenario import Scenario
 from subak.experiment.study.inputs import Kept
 from subak.experiment.study.plan import Work
@@ -24,7 +24,7 @@ def record_of(name: str, told: bytes) -> bytes:
     try:
         scenario = msgspec.msgpack.decode(told, type=Scenario)
         drawn, window = KEPT.of_run(scenario)
-        done = do_drawn(scenario, scenario.schedulers[0], scenario.seeds[0], drawn, window)
+        done = with_bound(do_drawn(scenario, scenario.schedulers[0], scenario.seeds[0], drawn, window), drawn)
         return packed(Record(_without_time(done.summary)))
     except SubakError as error:
         return packed(Record(error=str(error)))
