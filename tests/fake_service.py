@@ -282,9 +282,10 @@ class FakeService:
                     lambda: job.is_over or (seen is not None and job.version != seen)), timeout_s)
         return job.view()
 
-    async def tasks(self, id, state, outcome, cursor, limit):
+    async def tasks(self, id, state, outcome, begun, cursor, limit):
         views = [task.view() for task in self._job(id).tasks]
-        return _page([view for view in views if state in (None, view.state) and outcome in ("", view.outcome)],
+        return _page([view for view in views if state in (None, view.state) and outcome in ("", view.outcome)
+                      and (view.attempts or not begun)],
                      cursor, limit)
 
     async def task(self, id):

@@ -347,6 +347,9 @@ def test_a_list_of_one_state_views_only_jobs_of_it_and_others_are_served_in_betw
     assert of_state["running"] == [alone.node.job_name(number) for number in numbers[5:50:15]][::-1]
     assert of_state["running"] == asyncio.run(pages("running"))
     assert len(viewed) == len(of_state["running"]), "no other was viewed"
+    tasks = asyncio.run(service.tasks(of_state["running"][0], None, "", True, "", 10)).items
+    assert [task.index for task in tasks] == [0], "the other has not begun"
+    assert not asyncio.run(service.tasks(of_state["running"][0], None, "failed", False, "", 10)).items
 
 
 def test_a_list_goes_on_below_its_cursor_in_the_order_of_numbers():
@@ -391,9 +394,9 @@ def test_a_page_of_tasks_begins_anew_when_the_job_ended_meanwhile():
     stored = type("Stored", (), {"submitted": 0.0})
     ended = ended_job("g0-1", stored, job_of(rows.size), rows, [])
     closed = replace(ended, job=SimpleNamespace(number=1), look=lambda first, end: ended.look(0, end - first))
-    page = asyncio.run(service_of([closed, ended]).tasks("g0-1", None, "", str(PART - 2), 10))
+    page = asyncio.run(service_of([closed, ended]).tasks("g0-1", None, "", False, str(PART - 2), 10))
     assert [task.index for task in page.items] == list(range(PART - 2, PART + 5)) and not page.cursor
-    page = asyncio.run(service_of([ended]).tasks("g0-1", None, "", "3", 2))
+    page = asyncio.run(service_of([ended]).tasks("g0-1", None, "", False, "3", 2))
     assert [task.index for task in page.items] == [3, 4] and page.cursor == "5"
 
 

@@ -65,11 +65,9 @@ def logs(
 
 def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable[[str], None]) -> None:
     """Write what the tasks of a job have, one after the other; those that have not begun are only counted."""
-    absent, missing = 0, False
-    for task in _all(job) if follow else _begun(federation, job):
-        if task is None:
-            absent += 1
-            continue
+    shown, missing = 0, False
+    for task in _all(job) if follow else (task.id for task in federation.each_task(job.id, begun=True)):
+        shown += 1
         if job.tasks > 1:
             remark([f"task {task}:"])
         try:
@@ -79,19 +77,14 @@ def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable
                 raise
             remark([f"task {task}: {error}"])
             missing = True
-    if absent and job.tasks > 1:
-        remark([f"{absent:,} tasks have not begun"])
+    if shown < job.tasks and job.tasks > 1:
+        remark([f"{job.tasks - shown:,} tasks have not begun"])
     if missing:
         raise CommandEndedError(exit_codes.NOT_NOW)
 
 
 def _all(job: JobView) -> Iterator[str]:
     return (f"{job.id}.{index}" for index in range(job.tasks))
-
-
-def _begun(federation: "Client", job: JobView) -> Iterator[str | None]:
-    """Return the tasks of a job that have begun, and None for each other one."""
-    return (task.id if task.attempts else None for task in federation.each_task(job.id))
 
 
 def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, tail: int) -> Iterator[LogChunk]:

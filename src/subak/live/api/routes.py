@@ -137,10 +137,11 @@ async def wait(service: Asked, id: JobId, timeout_s: Wait = 30.0,
 @get("/v1/jobs/{id:str}/tasks", responses=NAMED, summary="List tasks of a job")
 async def tasks(service: Asked, id: JobId, state_: Annotated[TaskState | None, QueryParameter(name="state")] = None,
                 outcome: Annotated[Outcome, QueryParameter(description="Only tasks that ended so.")] = "",
+                begun: Annotated[bool, QueryParameter(description="Only tasks of which an attempt has begun.")] = False,
                 cursor: Cursor = "",
                 limit: Limit = PAGE_ITEMS) -> Page[TaskView]:
     """List the tasks of a job by index."""
-    return await service.tasks(id, state_, outcome, cursor, limit)
+    return await service.tasks(id, state_, outcome, begun, cursor, limit)
 
 
 @get("/v1/jobs/{id:str}/history", responses=NAMED, summary="History of a job")

@@ -67,9 +67,12 @@ class Service(Protocol):
     async def wait(self, id: str, seen: int | None, timeout_s: float) -> JobView:
         """Return a job as soon as it has ended or, with *seen*, has another version than that; else after the time."""
 
-    async def tasks(self, id: str, state: TaskState | None, outcome: Outcome, cursor: str, limit: int,
+    async def tasks(self, id: str, state: TaskState | None, outcome: Outcome, begun: bool, cursor: str, limit: int,
                     ) -> Page[TaskView]:
-        """Return a page of at most *limit* tasks of a job, by index; only those that ended so, where *outcome* says."""
+        """Return a page of at most *limit* tasks of a job, by index.
+
+        Only those that ended so, where *outcome* says; with *begun* only those of which an attempt has begun.
+        """
 
     async def task(self, id: str) -> TaskView:
         """Return a task."""

@@ -94,9 +94,9 @@ class Client:
         """Return the first *limit* tasks of a job, or of those that are in a state, or ended with an outcome."""
         return list(self._pages(f"/v1/jobs/{id}/tasks", TaskView, _said(state=state, outcome=outcome), limit))
 
-    def each_task(self, id: str) -> Iterator[TaskView]:
-        """Return all tasks of a job in their order, which are asked for as they are taken."""
-        return self._pages(f"/v1/jobs/{id}/tasks", TaskView, {}, None)
+    def each_task(self, id: str, begun: bool = False) -> Iterator[TaskView]:
+        """Return all tasks of a job, or those that have begun, in their order; they are asked for as they are taken."""
+        return self._pages(f"/v1/jobs/{id}/tasks", TaskView, _said(begun="true" if begun else ""), None)
 
     def task(self, id: str) -> TaskView:
         """Return a task."""

@@ -323,7 +323,7 @@ class NodeService:
             except TimeoutError:
                 continue
 
-    async def tasks(self, id: str, state: TaskState | None, outcome: Outcome, cursor: str, limit: int,
+    async def tasks(self, id: str, state: TaskState | None, outcome: Outcome, begun: bool, cursor: str, limit: int,
                     ) -> Page[TaskView]:
         """See `Service`."""
         known, _ = await self._known(id)
@@ -332,13 +332,14 @@ class NodeService:
         for part in known.parts(first):
             here = np.ones(part.codes.size, bool) if state is None else part.codes == STATES.index(state)
             here &= part.ended_as(outcome) if outcome else True
+            here &= part.rows["attempts"] > 0 if begun else True
             for index in (part.first + np.flatnonzero(here)).tolist():
                 if len(items) == limit:
                     return Page(items=tuple(items), cursor=str(index))
                 items.append(task_view(known, index, names))
             await asyncio.sleep(0)
             if not self._is_as_it_was(known):
-                return await self.tasks(id, state, outcome, cursor, limit)
+                return await self.tasks(id, state, outcome, begun, cursor, limit)
         return Page(items=tuple(items))
 
     async def task(self, id: str) -> TaskView:
