@@ -10,6 +10,7 @@
 #   make mutants change the code that decides in small ways, and see which changes no test notices
 #   make planted  plant defects that no test had noticed once, and see that each is noticed
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
+#   make plain   compile an engine without private parts of Numba, and compare a run, which takes two minutes
 #   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
 #   make test-hosts    let things go wrong between ten hosts, which are namespaces of this machine, for a minute; root only
 #   make chaos-hosts   the same for SEEDS seeds (10) of SECONDS seconds (90) each
@@ -23,7 +24,7 @@ KILLS ?= 200
 SEEDS ?= 10
 SECONDS ?= 90
 
-.PHONY: help demo demo-live study test lint docs bench mutants planted conditions chaos clean test-hosts chaos-hosts
+.PHONY: help demo demo-live study test lint docs bench mutants planted conditions plain chaos clean test-hosts chaos-hosts
 .DEFAULT_GOAL := help
 
 help:
@@ -74,6 +75,9 @@ planted: .venv/installed-dev
 
 conditions: .venv/installed-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python tests/conditions.py
+
+plain: .venv/installed-dev
+	PLAIN_ENGINES=1 $(BIN)/pytest -n 0 tests/test_kernel_switch.py
 
 chaos: .venv/installed-dev
 	$(BIN)/python tests/chaos.py --kills $(KILLS)

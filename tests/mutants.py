@@ -102,7 +102,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "subak.measures.energy.sweep": ("test_energy.py",),
     "subak.measures.energy.measure": ("test_energy.py",),
     "subak.kernels.state": ("test_kernel_state.py", "test_kernel_calls.py"),
-    "subak.kernels.calls": ("test_kernel_calls.py",),
+    "subak.kernels.numba_internals.addresses": ("test_kernel_state.py", "test_kernel_calls.py"),
+    "subak.kernels.numba_internals.calls": ("test_kernel_calls.py",),
     "subak.kernels.arrays": ("test_kernel_arrays.py",),
     "subak.report.comparison": ("test_comparison.py", "test_batch_report.py", "test_report.py", "test_intervals.py",
                                 "-k", "first_in or verdict or best or refusal or judges or messages_that or know "
@@ -131,7 +132,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         "test_claims.py", "test_warden.py", "test_warden_vigil.py", "test_live_torture.py")),
 }
 # Modules that are about compiling: their tests run with the compiler, which keeps nothing on disk then.
-COMPILED = {"subak.kernels.state", "subak.kernels.calls", "subak.simulator.central.by_address"}
+COMPILED = {"subak.kernels.state", "subak.kernels.numba_internals.addresses", "subak.kernels.numba_internals.calls",
+            "subak.simulator.central.by_address"}
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "out" / "mutants.jsonl"
 REACHED = "reached"  # a file of statements that other processes have reached
@@ -343,7 +345,7 @@ class Trial:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run everything once without a change, then what matters for each mutant."""
         if os.environ["NUMBA_DISABLE_JIT"] == "0":
-            importlib.import_module("subak.kernels.cache").KernelCache._path = lambda *_: None
+            importlib.import_module("subak.kernels.numba_internals.cache").KernelCache._path = lambda *_: None
         if "polars-0" in threads():
             self.why = "a test file makes tables while it is imported, and processes with threads cannot be forked"
             return True

@@ -24,12 +24,12 @@ from subak import marks
 from subak.experiment import parallel, workers
 from subak.experiment.scenario import Scenario
 from subak.federation.messages import GLOBAL_MASTER
-from subak.kernels import cache as kernel_cache
 from subak.kernels import files as kernel_files
-from subak.kernels import key as kernel_key
 from subak.kernels.files import KEPT_DAYS, kernel_folder, remove_unused
 from subak.kernels.kernel import is_compiled, kernel, kernel_of
-from subak.kernels.key import reached_from, signature_key, source_key
+from subak.kernels.numba_internals import cache as kernel_cache
+from subak.kernels.numba_internals import key as kernel_key
+from subak.kernels.numba_internals.key import reached_from, signature_key, source_key
 from subak.marks import inlined, noinline
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator.central import delay as delay_run
@@ -156,7 +156,7 @@ def test_the_names_of_a_tuple_s_fields_are_in_the_key():
 
 def test_keys_are_the_same_in_every_process(tmp_path, monkeypatch):
     write_mini(tmp_path)
-    script = ("from mini import engine\nfrom subak.kernels.key import source_key\n"
+    script = ("from mini import engine\nfrom subak.kernels.numba_internals.key import source_key\n"
               f"print({{name: source_key(getattr(engine, name)) for name in {sorted(ALL)}}})")
     found = [subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env={**os.environ, "PYTHONHASHSEED": seed},
                             check=True, capture_output=True, text=True).stdout.strip() for seed in ("1", "2")]
@@ -436,7 +436,7 @@ import os, signal, sys, time
 from pathlib import Path
 import numpy as np
 from numba import types
-from subak.kernels import kernel
+from subak.kernels.numba_internals import dispatch as kernel
 
 here, part = Path(sys.argv[1]), sys.argv[2]
 passes = kernel.OuterCompiler.define_pipelines

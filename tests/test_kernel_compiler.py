@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numba import typeof, types
 
-from subak.kernels import compiler as kernel_compiler
 from subak.kernels.kernel import SETTINGS, kernel_of
+from subak.kernels.numba_internals import compiler as kernel_compiler
 from subak.marks import inlined, noinline
 
 pytestmark = pytest.mark.skipif(bool(SETTINGS.DISABLE_JIT), reason="nothing is compiled")

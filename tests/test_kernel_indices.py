@@ -1,11 +1,11 @@
 """Indices of kernels are places: none counts from behind, but a user's may."""
+import numba as compiler
 import numpy as np
 import pytest
 from numba import types
 from numba.core.errors import TypingError
 
 from subak.kernels.kernel import SETTINGS, USER, kernel_of
-from subak.kernels.kernel import numba as compiler
 
 pytestmark = pytest.mark.skipif(bool(SETTINGS.DISABLE_JIT), reason="plain Python counts from behind")
 FLOATS, GRID, RECORDS = types.float64[::1], types.float64[:, ::1], np.dtype([("a", np.float64), ("b", np.int32)])

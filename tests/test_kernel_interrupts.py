@@ -10,8 +10,8 @@ import pytest
 from numba import float64, int64
 from numba.core.codegen import JitEngine
 
-from subak.kernels.interrupts import heard_outside_of_llvm
 from subak.kernels.kernel import kernel_of
+from subak.kernels.numba_internals.interrupts import heard_outside_of_llvm
 
 WITH_LOOPS = "\n".join(
     ["def made(values):", "    total = len(FOLDER)"]

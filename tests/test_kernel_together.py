@@ -6,8 +6,8 @@ from numba import types
 
 from subak.kernels import files as kernel_files
 from subak.kernels import together as kernel_together
-from subak.kernels.cache import is_kept
 from subak.kernels.kernel import SETTINGS
+from subak.kernels.numba_internals.cache import is_kept
 from subak.kernels.together import kernels_of
 from subak.marks import inlined
 

@@ -21,11 +21,9 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-from numba.core.serialize import dumps
 
 KEPT_DAYS = 14
 DAY_S = 86_400.0
@@ -134,8 +132,11 @@ def _unpacked(content: bytes) -> Any:
     return pickle.loads(body)
 
 
-def write(path: Path, value: Any) -> None:
-    """Write a file that appears whole; a digest, not fsync, guards against what a crash of the machine leaves."""
+def write(path: Path, value: Any, dumps: Callable[[Any], bytes] = pickle.dumps) -> None:
+    """Write a file that appears whole, of what *dumps* makes of a value.
+
+    A digest, not fsync, guards against what a crash of the machine leaves.
+    """
     body = dumps(value)
     descriptor, part = tempfile.mkstemp(suffix=PART, dir=path.parent)
     try:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
-from subak.kernels.cache import is_kept
 from subak.kernels.files import kernel_folder
-from subak.kernels.kernel import SETTINGS, kernel_of
-from subak.kernels.key import reached_from
+from subak.kernels.kernel import by_address, is_compiled, kernel_of
+from subak.kernels.switch import is_fast
 from subak.threads import usable_cores
+
+if is_fast():
+    from subak.kernels.numba_internals.key import reached_from
 
 CHILD = """import pickle, sys
 sys.path[:] = pickle.load(sys.stdin.buffer)
@@ -28,8 +30,8 @@ Job = tuple[Any, Callable[..., Any]]  # a signature, and the function to compile
 
 def kernels_of(jobs: list[Job]) -> list[Any]:
     """Return the compiled function of each job, as `kernel_of` does."""
-    missing = [] if SETTINGS.DISABLE_JIT or kernel_folder() is None else [
-        job for job in jobs if not is_kept(job[1].__name__)]
+    missing = [] if not by_address() or kernel_folder() is None else [
+        job for job in jobs if not is_compiled(job[1].__name__)]
     mine, *others = _shared_out(missing, min(usable_cores(), len(missing)))
     with _compiling(others):
         for signature, function in mine:

@@ -62,8 +62,11 @@ class Master:
         """Let compiled handlers serve where they are wanted, at once or as soon as they are there."""
         if handlers == "python":
             return
-        from subak.live.process.compiled import are_kept  # noqa: PLC0415  (loads the compiler)
+        from subak.kernels.kernel import by_address  # noqa: PLC0415  (loads the compiler)
+        from subak.live.process.compiled import are_kept  # noqa: PLC0415  (as above)
 
+        if not by_address():
+            return
         if are_kept(role):
             _use_compiled(node)
         else:

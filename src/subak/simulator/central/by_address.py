@@ -7,7 +7,7 @@ lose 6 % (and are compiled in 12 s in the place of 27), Tetris lost 8 %, which i
 from collections.abc import Callable
 from typing import Any
 
-from subak.kernels.kernel import SETTINGS
+from subak.kernels import kernel
 from subak.kernels.state import At, StateAt, type_of, typed
 
 
@@ -17,8 +17,10 @@ def by_address(engine: Callable[..., Callable[..., int]], *states: Any) -> Calla
     *engine* compiles it, for the types of all that are tuples among *states*; what it is called with later must be of
     these types.
     """
-    if SETTINGS.DISABLE_JIT:
+    if kernel.SETTINGS.DISABLE_JIT:
         return engine(*(None for each in states if isinstance(each, tuple)))
+    if not kernel.by_address():
+        return as_they_are(engine, *states)
     kinds: list[Any] = [StateAt(typed(each, type_of)) if isinstance(each, tuple) else None for each in states]
     run = engine(*(kind for kind in kinds if kind is not None))
 

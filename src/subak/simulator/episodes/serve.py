@@ -4,7 +4,7 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.federation.serving import compiled_service
-from subak.kernels.kernel import SETTINGS
+from subak.kernels.kernel import by_address
 from subak.marks import inlined, noinline
 from subak.simulator.engine.state import (
     NOW,
@@ -100,7 +100,7 @@ def integral(sim: Simulation, column: int) -> float:
 
 def service(world: Episodes) -> Callable[[int], int]:
     """Return what carries a command out for *world*, compiled; its arrays must stay where they are."""
-    if SETTINGS.DISABLE_JIT:
+    if not by_address():
         def in_plain_python(command: int) -> int:
             with np.errstate(over="ignore"):  # the words of 64 bits wrap
                 return serve_episodes(world, 0.0, command)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from subak.errors import RunError
-from subak.kernels.kernel import SETTINGS
+from subak.kernels.kernel import by_address
 from subak.simulator.exhaustive.graph import (
     BAD,
     BAD_STATE,
@@ -59,7 +59,7 @@ class Walk:
                  drops: bool = True) -> None:
         """Begin. *compiled*: the walk, *handlers*: what it calls; a replay *drops* nothing, and no timer waits."""
         self.configuration, self.states_max = configuration, states_max
-        jit = not SETTINGS.DISABLE_JIT
+        jit = by_address()
         self.moves = Moves(open_configuration(configuration), configuration, compiled and handlers and jit, drops)
         self.tables = Tables(configuration, self.moves, compiled and jit, drops)
 

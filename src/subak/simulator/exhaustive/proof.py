@@ -8,7 +8,7 @@ import numpy as np
 
 from subak.federation.messages import ARRIVE, CANCEL, EXITED
 from subak.federation.serving import compiled_service
-from subak.kernels.kernel import SETTINGS
+from subak.kernels.kernel import by_address
 from subak.simulator.exhaustive.flood import MARGIN_OF_SETS, WORD_BITS, Flood, spread
 from subak.simulator.exhaustive.graph import (
     BAD,
@@ -51,7 +51,7 @@ class Sets:
 
     def __init__(self, configuration: Configuration, compiled: bool, handlers: bool) -> None:
         unbounded = msgspec.structs.replace(configuration, lost=0, doubled=0, early=None)
-        jit = compiled and not SETTINGS.DISABLE_JIT
+        jit = compiled and by_address()
         self.moves = Moves(open_configuration(unbounded), unbounded, jit and handlers, waits=False)
         self.tables = Tables(unbounded, self.moves, jit, drops=False)
         self.compiled = jit

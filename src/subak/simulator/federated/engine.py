@@ -13,7 +13,7 @@ import numpy as np
 
 from subak.federation.messages import CHANGE, HANDLER, NOBODY, Outbox
 from subak.federation.serving import Service, entered, signature_of
-from subak.kernels.kernel import SETTINGS
+from subak.kernels.kernel import by_address
 from subak.kernels.state import Addressed, addressed
 from subak.kernels.together import Job, kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
@@ -97,7 +97,7 @@ def build_services(
 
     *state*: what the loop is run with: simulation, network, due, outbox.
     """
-    if state is None or SETTINGS.DISABLE_JIT:
+    if state is None or not by_address():
         plain = tuple(_plain(*each) for each in zip(functions, tables, strict=True))
         return Services(None, plain, tuple(Addressed(held, np.zeros(0, np.int64), ()) for held in tables))
     sim, net, due, out = state

@@ -23,7 +23,7 @@ from numba.core import config as numba_config
 from numba.core import sigutils, types
 from numba.core.dispatcher import Dispatcher
 
-from subak.kernels.state import StateAt, StatesAt
+from subak.kernels.numba_internals.addresses import StateAt, StatesAt
 from subak.marks import COMPILED_AS
 
 DIGITS = 16  # of a digest
@@ -35,7 +35,7 @@ FUNCTION: Any = types.FunctionType
 LIBRARIES = sys.stdlib_module_names | {"numba", "llvmlite", "numpy"}
 # flags, passes, types of our own, and what is kept
 COMPILER = [Path(__file__).with_name(f"{name}.py")
-            for name in ("kernel", "compiler", "indices", "calls", "state", "cache")]
+            for name in ("dispatch", "compiler", "indices", "calls", "addresses", "cache")]
 
 
 class UnknownValueError(TypeError):

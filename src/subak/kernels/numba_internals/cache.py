@@ -13,9 +13,10 @@ from typing import Any
 
 from llvmlite.binding import address_of_symbol
 from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
 from subak.kernels.files import KERNEL, LOCK, DamagedError, kernel_folder, lock, read, remove_unused, say, unlock, write
-from subak.kernels.key import UnknownValueError, signature_key, source_key
+from subak.kernels.numba_internals.key import UnknownValueError, signature_key, source_key
 
 WAITS_MAX = 100  # of waiting for others, who all may fail
 
@@ -74,7 +75,7 @@ class KernelCache:
         if path is None or compiled.library.has_dynamic_globals:
             return
         try:
-            write(path, (_referred_to(compiled.library), compiled._reduce()))
+            write(path, (_referred_to(compiled.library), compiled._reduce()), dumps)
         except OSError as error:
             say(f"compiled kernels cannot be kept in {path.parent} ({error.strerror}); the next process compiles them "
                  "again")

@@ -15,7 +15,7 @@ from numba.core.itanium_mangler import mangle
 from numba.core.targetconfig import ConfigStack
 from numba.core.untyped_passes import TranslateByteCode
 
-from subak.kernels.indices import without_wrapping
+from subak.kernels.numba_internals.indices import without_wrapping
 
 _DATA_MODELS: Any = datamodel  # Numba says nothing of its types
 LINKED = "linkonce_odr"  # linkage of inner functions: merged into callers or left out at the compiler's wish

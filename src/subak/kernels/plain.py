@@ -1,0 +1,42 @@
+"""Kernels by `numba.njit` alone: compiled in each process, with nothing but what Numba documents."""
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.extending import overload
+
+from subak.marks import COMPILED_AS, INLINED, make_known_to
+
+# as in numba_internals/dispatch.py, without what is private
+FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False}
+USER = FLAGS
+
+
+def is_compiled(name: str) -> bool:
+    """Whether a kernel is kept: none is (with the compiler off, none has to be)."""
+    settings: Any = numba.config  # its settings are attributes made at run time
+    return bool(settings.DISABLE_JIT)
+
+
+def kernel(function: Any) -> Any:
+    """Compile *function* on its first call for each set of types."""
+    return numba.njit(**FLAGS)(function)
+
+
+def kernel_of(
+    signature: Any, function: Any, cache: bool = True, checked: bool = False, by_python: bool = True,
+) -> Any:
+    """Compile *function* now for exactly *signature*; *checked*: an index of its own out of bounds raises IndexError.
+
+    What it calls is not checked. Python may call it in any case, and nothing is kept.
+    """
+    return numba.njit(signature, **{**FLAGS, "boundscheck": checked})(function)
+
+
+def _for_kernels(function: Callable[..., Any]) -> None:
+    """Let kernels call *function*."""
+    options: Any = {**FLAGS, "forceinline": getattr(function, COMPILED_AS) == INLINED}
+    overload(function, jit_options=options, strict=False)(lambda *_, **__: function)
+
+
+make_known_to(_for_kernels)
