@@ -4,7 +4,7 @@
 #   make study   Megha's heartbeat and number of global masters on the shipped sample, 120 runs, and their page
 #   make test    what CI runs: linters, types, import rules, documentation, tests
 #   make lint    the first three of those
-#   make docs    write again what is generated, docs/reference.md and docs/job.schema.json, and build the site of all
+#   make docs    write again what is generated, docs/reference and docs/job.schema.json, and build the site of all
 #                pages in build/site
 #   make bench   run every benchmark in bench/
 #   make mutants change the code that decides in small ways, and see which changes no test notices

@@ -2,10 +2,14 @@
 import json
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))  # MkDocs loads this file by its path
+from reference_pages.pages import titles
 
 ROOT = Path(__file__).parent.parent
 DOCS, DECISIONS = "docs/", "decisions/index.md"
@@ -15,7 +19,10 @@ LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)]*)?\)")
 
 
 def on_config(config: Any) -> Any:
-    """List the decisions."""
+    """List the pages of the reference, and the decisions."""
+    places = next(entry["Reference"] for entry in config.nav if "Reference" in entry)
+    places.insert(0, {"All pages": "reference/index.md"})
+    places += [{group: [{title: f"reference/{path}"} for title, path in pages]} for group, pages in titles()]
     listed = [{"All": DECISIONS}, *({title(path): f"decisions/{path.name}"} for path in decisions())]
     config.nav.append({"Decisions": listed})
     return config

@@ -9,13 +9,16 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.main import get_command
 
 from batches import batch, machines
 from in_process import subak
 from small_inputs import placed
+from subak.cli.app import app
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
+from subak.workload.readers import READERS
 
 COLUMNS = 200  # of the terminal of `run`
 ROOT = Path(__file__).parent.parent
@@ -28,6 +31,7 @@ CHANGING = re.compile(r"tasks a second|peak memory")  # lines that differ from r
 
 sys.path.insert(0, str(DOCS))
 make_reference = pytest.importorskip("make_reference")
+rows = pytest.importorskip("reference_pages.rows")
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -105,16 +109,38 @@ def test_matching_notices_a_difference():
 
 
 def test_the_reference_is_current():
-    assert make_reference.page() == (DOCS / "reference.md").read_text(), "run make docs"
+    assert make_reference.faults(make_reference.made()) == []
+
+
+def test_a_page_that_is_stale_missing_or_left_over_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(make_reference, "HERE", tmp_path)
+    monkeypatch.setattr(make_reference, "FOLDER", tmp_path / "reference")
+    (tmp_path / "reference" / "commands").mkdir(parents=True)
+    pages = {tmp_path / "reference" / f"{name}.md": name for name in ("stale", "missing", "current")}
+    for name, text in (("stale", "old"), ("current", "current"), ("commands/gone", "x")):
+        (tmp_path / "reference" / f"{name}.md").write_text(text)
+    assert make_reference.faults(pages) == [
+        "reference/stale.md: not current; run make docs", "reference/missing.md: not current; run make docs",
+        "reference/commands/gone.md: is no page any more; run make docs"]
+
+
+def test_every_command_and_format_has_a_page_of_the_reference_and_the_index_leads_to_all():
+    pages = make_reference.reference()
+    group = get_command(app)
+    assert {f"commands/{name}.md" for name in ("subak", *group.commands)} <= pages.keys()
+    assert {f"formats/{name}.md" for name in READERS} <= pages.keys()
+    for path in pages.keys() - {"index.md"}:
+        assert f"]({path})" in pages["index.md"], path
+    assert max(len(text.split()) for text in pages.values()) < 5000
 
 
 def test_the_reference_has_every_command_and_option(run):
-    reference = (DOCS / "reference.md").read_text()
     for command in ("", "simulate", "compare", "report", "explain", "convert", "inspect", "schedulers",
                     "reproduce google-like", "reproduce megha", "reproduce mch"):
         code, said, _ = run(*command.split(), "--help")
         assert code == 0
-        section = reference.split(f"### `{f'subak {command}'.strip()}`\n")[1].split("\n### ")[0]
+        page = (DOCS / "reference" / "commands" / f"{(command or 'subak').split()[0]}.md").read_text()
+        section = page.split(f"# `{f'subak {command}'.strip()}`\n")[1].split("\n## `")[0]
         options = set(re.findall(r"^│ +(--[a-z-]+)", said, re.MULTILINE))
         assert "--help" in options
         for option in options:
@@ -131,15 +157,15 @@ def one_task(run, tmp_path):
 
 def test_the_reference_has_the_columns_of_a_run(run, one_task, tmp_path):
     assert run("simulate", one_task, "--machines", 1, "--capacity", "slot=1", "--out", tmp_path / "R")[0] == 0
-    for name, words in (("tasks", make_reference.TASK_ROWS), ("timeline", make_reference.TIMELINE_ROWS),
-                        ("attempts", make_reference.ATTEMPT_ROWS), ("groups", make_reference.GROUP_ROWS)):
+    for name, words in (("tasks", rows.TASK_ROWS), ("timeline", rows.TIMELINE_ROWS),
+                        ("attempts", rows.ATTEMPT_ROWS), ("groups", rows.GROUP_ROWS)):
         assert columns_of(tmp_path / "R" / f"{name}.parquet") == list(words)
 
 
 def test_the_reference_has_the_column_of_a_workload_that_says_where_inputs_lie():
     workload, fleet = placed(batch((1, 1, 0, 0)), [["m0"]]), machines((1, 0))
     tasks = task_table(simulate(workload, fleet, find_scheduler("first-fit")), workload, fleet)
-    assert set(tasks.columns) - set(make_reference.TASK_ROWS) == set(make_reference.LOCALITY_ROWS)
+    assert set(tasks.columns) - set(rows.TASK_ROWS) == set(rows.LOCALITY_ROWS)
 
 
 def columns_of(path: Path) -> list[str]:
@@ -150,9 +176,9 @@ def test_the_reference_has_the_columns_of_a_federated_run(shell, one_task, tmp_p
     done = shell(f"NUMBA_DISABLE_JIT=1 subak simulate {one_task} --machines 1 --capacity slot=1 --scheduler megha "
                  "--local-masters 1 --out R")
     assert done.returncode == 0, done.stderr
-    for name, words in (("tasks", make_reference.TASK_ROWS | make_reference.FEDERATED_TASK_ROWS),
-                        ("timeline", make_reference.TIMELINE_ROWS | make_reference.FEDERATED_TIMELINE_ROWS),
-                        ("waiting", make_reference.WAITING_ROWS), ("views", make_reference.VIEW_ROWS)):
+    for name, words in (("tasks", rows.TASK_ROWS | rows.FEDERATED_TASK_ROWS),
+                        ("timeline", rows.TIMELINE_ROWS | rows.FEDERATED_TIMELINE_ROWS),
+                        ("waiting", rows.WAITING_ROWS), ("views", rows.VIEW_ROWS)):
         assert columns_of(shell.here / "R" / f"{name}.parquet") == list(words)
 
 

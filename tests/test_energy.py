@@ -467,11 +467,11 @@ def test_a_run_repeats_from_its_folder_with_the_tables_that_its_file_named(tmp_p
 
 
 def test_the_reference_has_a_line_for_each_column_and_number(tmp_path):
-    make_reference = pytest.importorskip("make_reference")
+    rows = pytest.importorskip("reference_pages.rows")
     run = ran(tmp_path, *two_machines())
-    for name, words in (("machines", make_reference.MACHINE_ROWS), ("power", make_reference.POWER_ROWS)):
+    for name, words in (("machines", rows.MACHINE_ROWS), ("power", rows.POWER_ROWS)):
         assert pl.read_parquet(run.folder / f"{name}.parquet").columns == list(words)
-    assert all(make_reference.comments_of(EnergyFacts).values())
+    assert all(pytest.importorskip("reference_pages.tables").comments_of(EnergyFacts).values())
 
 
 def test_a_run_without_a_file_says_nothing_of_energy(tmp_path):

@@ -507,9 +507,9 @@ def test_weights_of_a_file_reach_the_measures(tmp_path):
 
 def test_the_reference_has_the_columns_of_both_tables(comparison):
     sys.path.insert(0, str(Path(__file__).parent.parent / "docs"))
-    make_reference = pytest.importorskip("make_reference")
+    rows = pytest.importorskip("reference_pages.rows")
     run = load_runs(comparison)[0]
-    for name, words in (("queues", make_reference.QUEUE_ROWS), ("shares", make_reference.SHARE_ROWS)):
+    for name, words in (("queues", rows.QUEUE_ROWS), ("shares", rows.SHARE_ROWS)):
         found = pl.read_parquet_schema(run.folder / f"{name}.parquet")
         columns = [column.replace("_cpu", "_*resource*") for column in found if not column.endswith("_memory")]
         assert columns == list(words)

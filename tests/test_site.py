@@ -87,7 +87,7 @@ def test_links_lead_to_pages_of_the_site(site):
     text = (site / "index.html").read_text()
     assert 'href="tutorial.html"' in text and 'href="notebook.html"' in text and 'href="decisions/index.html"' in text
     assert "src/subak/data/google2011/README.md" in text
-    assert 'href="reference.html#a-scenario-file"' in (site / "notebook.html").read_text()
+    assert 'href="reference/scenario-file.html"' in (site / "notebook.html").read_text()
     assert 'href="../architecture.html' in "".join(path.read_text() for path in (site / "decisions").glob("*.html"))
 
 

@@ -26,7 +26,7 @@ def schedulers() -> None:
         federations.add_row(scheduler.name, scheduler.summary, scheduler.knows, ", ".join(own_settings(scheduler)))
     console.print(federations)
     console.print(f"All federations also support {', '.join(NETWORK_SETTINGS)}; settings go into a file for "
-                  "--federation, and docs/reference.md says what each means.")
+                  "--federation, and docs/reference/federations.md says what each means.")
     console.print("Knows, of run times: " + "; ".join(f"{name}, {text}" for name, text in KNOWLEDGE.items())
                   + ". --estimates says how well.")
     console.print("A policy of your own: FILE.py:NAME (see the tutorial and the module subak.policy).")

@@ -8,7 +8,7 @@ WHAT = {"submitter": "tasks", "global master": "phases of a task", "worker": "at
 
 def protocol() -> list[str]:
     """Return a table of what messages do, role by role, and a diagram of how states become others."""
-    lines = ["### What messages do under megha and central\n",
+    lines = ["## What messages do under megha and central\n",
              "A message changes what it meets as said here, and nothing else: `subak torture` checks it. A row in "
              "*italics* is of tasks or attempts that the message does not name.\n"]
     for role, name in enumerate(ROLES):
