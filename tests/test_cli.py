@@ -527,12 +527,12 @@ def test_cut_short(large, tmp_path, command, number, code):
 def test_cut_short_while_threads_compute(large, tmp_path, number, code):
     """Nothing is left, and Python does not clear away what they use: one is in a call that nobody can stop."""
     script = ("import atexit, sys, time\nfrom pathlib import Path\nfrom subak.cli.main import main\n"
-              "from subak.experiment import parallel\nheld = parallel.simulate_held\n"
+              "from subak.experiment import parallel\nheld = parallel.do_run\n"
               "def never_stops(scenario, name, seed, inputs, hear):\n"
               f"    Path({str(tmp_path)!r}, f'began-{{name}}').touch()\n"
               "    if name == 'best-fit':\n        bytes(sum(range(10**8)))\n        time.sleep(1e6)\n"
               "    return held(scenario, name, seed, inputs, lambda progress: (time.sleep(0.1), hear(progress)))\n"
-              "parallel.simulate_held = never_stops\natexit.register(print, 'cleared away')\nmain()\n")
+              "parallel.do_run = never_stops\natexit.register(print, 'cleared away')\nmain()\n")
     process = subprocess.Popen(
         [sys.executable, "-c", script, "compare", large / "W", "--machines", "50", "--capacity", "slot=1",
          "--schedulers", "first-fit,best-fit", "--processes", "2", "--out", tmp_path / "R"],

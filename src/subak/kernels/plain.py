@@ -5,7 +5,7 @@ from typing import Any
 import numba
 from numba.extending import overload
 
-from subak.marks import COMPILED_AS, INLINED, make_known_to
+from subak.marks import make_known_to
 
 # as in numba_internals/dispatch.py, without what is private
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False}
@@ -34,9 +34,8 @@ def kernel_of(
 
 
 def _for_kernels(function: Callable[..., Any]) -> None:
-    """Let kernels call *function*."""
-    options: Any = {**FLAGS, "forceinline": getattr(function, COMPILED_AS) == INLINED}
-    overload(function, jit_options=options, strict=False)(lambda *_, **__: function)
+    """Let kernels call *function*, compiled as they are."""
+    overload(function, strict=False)(lambda *_, **__: function)
 
 
 make_known_to(_for_kernels)
