@@ -14,6 +14,7 @@ from reference_pages.pages import titles
 ROOT = Path(__file__).parent.parent
 DOCS, DECISIONS = "docs/", "decisions/index.md"
 OUTSIDE = {"README.md": "index.md", "ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md",
+           "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md",
            "docs/tutorial.ipynb": "notebook.md", "docs/decisions": DECISIONS}
 LINK = re.compile(r"\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)]*)?\)")
 

@@ -23,7 +23,7 @@ from subak.workload.readers import READERS
 COLUMNS = 200  # of the terminal of `run`
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TERMINAL = {"COLUMNS": "80"}
 SHELLS = re.compile(r"[|<>&;$*?`\\~]")  # what means something to a shell, outside quotes

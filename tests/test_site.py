@@ -53,7 +53,8 @@ def site(tmp_path_factory):
 def test_the_site_has_every_page(site):
     pages = {path.relative_to(site).with_suffix("").as_posix() for path in site.rglob("*.html")}
     kept = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    assert pages == kept | {"index", "architecture", "changelog", "notebook", "decisions/index", "404"}
+    assert pages == kept | {"index", "architecture", "changelog", "contributing", "security", "notebook",
+                            "decisions/index", "404"}
 
 
 def test_nothing_is_loaded_from_elsewhere(site):

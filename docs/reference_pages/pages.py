@@ -6,6 +6,7 @@ from reference_pages.federations import federations, messages_page
 from reference_pages.files import energy, folders, format_pages, run_folder, scenario_file, study_file, workload_folder
 from reference_pages.schedulers import lotes, schedulers
 from reference_pages.tables import table
+from reference_pages.tests import tests_page
 from subak import exit_codes
 
 HEAD = """# Reference
@@ -61,6 +62,7 @@ def listed() -> Iterator[tuple[str, str, str, str]]:
         yield "Files", path, says, "\n".join(parts)
     for name, (says, text) in format_pages().items():
         yield "Trace formats", f"formats/{name}.md", says, text
+    yield "For who changes Subak", "tests.md", "Which tests to run for what you changed.", tests_page()
 
 
 def index() -> str:
