@@ -263,3 +263,8 @@ def test_the_published_rows_of_helios(tmp_path):
 def test_a_state_that_slurm_has_not_is_named_in_helios(tmp_path):
     with pytest.raises(InputError, match="line 2: state must be one of Slurm's job states, not DONE"):
         read(tmp_path, PUBLISHED[0].replace("COMPLETED", "DONE"), name="helios", head=HELIOS)
+
+
+def test_where_nobody_says_what_was_asked_for_no_job_held_more(tmp_path):
+    remark = "jobs that held more CPUs or GPUs than they asked for"
+    assert read(tmp_path, job(asked=""), job("101", got="cpu=16,mem=16G,node=1")).remarks[remark] == 1

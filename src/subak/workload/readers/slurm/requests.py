@@ -45,7 +45,8 @@ def held(texts: pl.DataFrame, faults: Faults, amounts: Amounts) -> pl.DataFrame:
     return both.select(
         *((pl.col(name).fill_null(0.0) / count).alias(name) for name in NAMES[:3]),
         count=count.cast(pl.Int64, strict=False), asks=pl.any_horizontal(pl.col(*NAMES[:3]).is_not_null()),
-        others=_unmodelled(tres), allocated=pl.col("cpu a").is_not_null(), more=pl.any_horizontal(
+        others=_unmodelled(tres), allocated=pl.col("cpu a").is_not_null(),
+        more=pl.col("cpu r").is_not_null() & pl.any_horizontal(  # else nobody says what it asked for
             pl.col(f"{name} a") > pl.col(f"{name} r").fill_null(0.0) for name in ("cpu", "gpu")).fill_null(False))
 
 
