@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # loads polars; who asks for the names of formats does withou
 
 FORMATS = {  # the module, or the room, that reads each
     "google2011": "google.google2011", "google2019": "google.google2019", "alibaba2018": "alibaba.alibaba2018",
-    "openb": "alibaba.openb",
+    "openb": "alibaba.openb", "dlrm2025": "alibaba.dlrm2025",
     "azure": "microsoft.azure", "philly": "microsoft.philly", "helios": "slurm.helios", "rumen": "hadoop.rumen",
     "swim": "hadoop.swim", "tr": "tr", "swf": "swf", "sacct": "slurm.sacct", "pods": "kubernetes", "table": "table",
     "supercloud": "slurm.supercloud", "acme": "table.acme", "pai2020": "table.pai2020", "fdata": "table.fdata",
