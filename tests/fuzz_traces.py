@@ -123,6 +123,14 @@ AZURE = Format("azure", "vmtable.csv", ("v1,s1,d1,0,2591400,91.7,0.7,20.7,Delay-
                                         "v2,s1,d1,600,900,91.7,0.7,20.7,Unknown,>24,>64"), ",", {
     0: ("",), 3: (*NO_NUMBERS, "-1", "1e13"), 4: (*NO_NUMBERS, "-1", "1e13"), 8: ("", "x", "interactive"),
     9: ("", *NO_NUMBERS, ">25", "-1", "1e9"), 10: ("", *NO_NUMBERS, ">24", "-1", "1e9")}, "vmtable.csv")
+# Each is deleted: one that still ran would run to the last instant, which any line may move
+DLRM = Format("dlrm2025", "disaggregated_DLRM_trace.csv", (
+    "instance_sn,role,app_name,cpu_request,cpu_limit,gpu_request,gpu_limit,rdma_request,rdma_limit,memory_request,"
+    "memory_limit,disk_request,disk_limit,max_instance_per_node,creation_time,scheduled_time,deletion_time",
+    "instance_0,HN,app_0,16,16,2,2,20,20,100.0,100.0,500.0,600.0,4,,,900.0",
+    *(f"instance_{row},CN,app_1,48,48,0,0,3,3,200.0,200.0,90.0,110.0,-1,{row}00.0,{row}10.0,2000.0" for row in (1, 2))), ",", {
+    0: ("",), 1: ("", "x", "hn", "GPU"), 2: ("",), **dict.fromkeys((3, 5, 7, 9, 11), ("", *AMOUNT, "1e10")),
+    **dict.fromkeys((14, 15, 16), (*MISTAKES, "None", *NEGATIVE, "1e13"))}, "disaggregated_DLRM_trace.csv", {}, 1)
 SUPERCLOUD_LINE = "{},0,4294967294,77,1,40,xeon,3,60,1609735{}00,1609736000,1609738610,0,1=40,2=348000,4=1,1002=2"
 SUPERCLOUD = Format("supercloud", "slurm-log.csv", (
     "id_job,id_array_job,id_array_task,id_user,nodes_alloc,cpus_req,partition,state,timelimit,time_submit,time_start,"
@@ -166,7 +174,8 @@ BORG_MACHINES = Format("google2019", "T/machine_events.csv", (
 FORMATS = {"tr": TR, "swf": SWF, "frontier": FRONTIER, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
            "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES,
            "table": TABLE, "sacct": SACCT, "supercloud": SUPERCLOUD, "acme": ACME, "pai2020": PAI, "fdata": FDATA, "pm100": PM100,
-           "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "google2019": BORG, "google2019-machines": BORG_MACHINES}
+           "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "dlrm2025": DLRM,
+           "google2019": BORG, "google2019-machines": BORG_MACHINES}
 JSON_READERS = ("rumen", "philly", "pods", "wfformat")  # whose cases are below
 
 

@@ -17,7 +17,8 @@ from subak.workload.readers.options import Options
 QUIRKS = 200
 # A line is a job, or several alike tasks
 OF_JOBS = (
-    "swf", "frontier", "table", "sacct", "helios", "azure", "supercloud", "acme", "pai2020", "fdata", "pm100", "in2p3")
+    "swf", "frontier", "table", "sacct", "helios", "azure", "supercloud", "acme", "pai2020", "fdata", "pm100", "in2p3",
+    "dlrm2025")
 TOKENS = (
     "", " ", "Unknown", "None", "NULL", "nan", "-", "0", "-1", "INVALID", "4294967295", "4294967294", "1e13", "x",
     "1.5", "12:00", "1-02:03:04", "500m", "16G", "4Gn", "2024-03-31T02:30:00", "1970-01-01T01:00:00", "'", '"',

@@ -4,6 +4,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from subak.errors import InputError
 from subak.workload.readers import READERS
 from subak.workload.readers.files.stream import ignore_progress
 from subak.workload.readers.options import Options
@@ -100,3 +101,63 @@ def test_states_of_slurms_database_have_flags(tmp_path, state, outcome):
     path.write_text("\n".join([text[0], text[1].replace(",4294,3,", f",4294,{state},")]))
     conversion = READERS["supercloud"].read(path, Options(), ignore_progress)
     assert conversion.workload.tasks["outcome"].to_list() == [outcome]
+
+
+SERVED = "disaggregated_DLRM_trace-by-hand.csv"
+
+
+def test_instances_of_recommendation_models():
+    conversion = read("dlrm2025", SERVED)
+    gpu, cpu = (16000, 100000, 2000, 500000, 20000), (48000, 200000, 0, 90000, 3000)
+    assert rows(conversion) == [  # two of a stage have run 2,000 and 900 s, or 1,889.5 and 1,700 s: the first is shown
+        ("app_0", 2, 0.0, None, 2000.0, *gpu), ("app_2", 1, 0.0, 50.0, 10.0, 8000, 1500, 0, 80000, 1000),
+        ("app/1", 2, 100.0, 110.5, 1889.5, *cpu)]
+    tasks = conversion.workload.tasks.sort("stage", "arrival", maintain_order=True)
+    assert tasks.select("run_time", "outcome").rows() == [
+        (2000.0, "CENSORED"), (900.0, "KILL"), (10.0, "KILL"), (1889.5, "KILL"), (1700.0, "CENSORED")]
+    assert set(conversion.workload.stages["kind"]) == {"SERVICE"}
+    assert conversion.workload.jobs["queue"].to_list() == ["app_0", "app_2", "app_1"]
+    assert conversion.accounts[0].dropped == {"instance seen before": 1, NEVER: 2}
+    assert conversion.dropped["line"].to_list() == [6, 7, 8]
+    assert {load.resource: load.kept for load in conversion.loads} == pytest.approx({
+        "cpu": (16 * 2900 + 48 * 3589.5 + 8 * 10) / 3600, "memory": (100 * 2900 + 200 * 3589.5 + 1.5 * 10) / 3600,
+        "gpu": 2 * 2900 / 3600, "disk": (500 * 2900 + 90 * 3589.5 + 80 * 10) / 3600,
+        "rdma": (20 * 2900 + 3 * 3589.5 + 10) / 3600})
+    assert {load.lost for load in conversion.loads} == {0.0}
+    told = conversion.remarks
+    assert (told["last instant (s)"], told["applications"], told["instances that were there before"],
+            told["instances that still ran at the last instant"]) == (2000.0, 3, 3, 2)
+    assert (conversion.workload.observed.begin, conversion.workload.observed.end) == (100.0, 2000.0)
+
+
+def test_a_slice_of_the_instances():
+    conversion = read("dlrm2025", SERVED, arrival_min=200.0, arrival_end=1000.0)
+    assert [row[0] for row in rows(conversion)] == ["app/1"]
+    assert conversion.workload.tasks["run_time"].to_list() == [1700.0]  # to the last instant of the whole file
+    assert conversion.accounts[0].dropped["arrived outside the slice"] == 4
+
+
+@pytest.mark.parametrize(("place", "value", "rule"), [
+    (0, "", "instance_sn must be given"), (1, "GPU", "role must be HN or CN, not GPU"),
+    (1, "", "role must be HN or CN, is missing"), (2, "", "app_name must be given"),
+    (3, "", "cpu_request must be given"), (5, "nan", "gpu_request must be a number, 0 or more, not nan"),
+    (9, "-1", "memory_request must be a number, 0 or more, not -1"),
+    (11, "3000000", "disk must be from 0 to 2147483.647 GiB, not 3000000"),
+    (14, "soon", "creation_time must be a number, 0 or more, not soon"),
+    (15, "-5", "scheduled_time must be a number, 0 or more, not -5"),
+    (16, "1e13", "deletion_time must be at most 1e.12 s, not "), (16, "5", "ends before it starts"),
+])
+def test_a_mistake_in_an_instance_is_named_and_drops_only_its_row(tmp_path, place, value, rule):
+    lines = (FILES / SERVED).read_text().splitlines()
+    fields = lines[3].split(",")
+    fields[place] = value
+    lines[3] = ",".join(fields)
+    path = tmp_path / "disaggregated_DLRM_trace.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match=f"disaggregated_DLRM_trace.csv, line 4: {rule}"):
+        READERS["dlrm2025"].read(path, Options(max_lost=0.0), ignore_progress)
+    conversion = READERS["dlrm2025"].read(path, Options(), ignore_progress)
+    gone = conversion.dropped.filter(line=4).row(0, named=True)
+    assert rule.split(", not")[0].split(", is")[0].replace("1e.12", "1e+12") == gone["reason"]
+    # What a field that cannot be says of the work counts for nothing: the mean of the others stands in
+    assert all(0 < load.lost < load.kept for load in conversion.loads if load.resource != "gpu")

@@ -11,9 +11,10 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError
-from subak.resources import Resource
+from subak.resources import AMOUNT_MAX, Resource
 from subak.workload.readers.fates import KEPT
 from subak.workload.readers.options import Options
+from subak.workload.table import TIME_MAX_S
 
 HOUR_S = 3600.0
 
@@ -43,11 +44,16 @@ class Load(msgspec.Struct, frozen=True):
 def load_of(fated: pl.DataFrame, resources: Sequence[Resource]) -> tuple[Load, ...]:
     """Return the load of rows with `fate`, `lost`, `run_time`, `count` (else 1) and an amount of each resource.
 
-    A run time without an end (inf) has no work that could be counted; such rows are left out.
+    A run time or an amount that cannot be (below 0, too large, inf) says nothing of the work, as if it were empty.
     """
     count = pl.col("count").cast(pl.Float64) if "count" in fated.columns else pl.lit(1.0)
-    hours = pl.when(pl.col("run_time").is_finite() & (pl.col("run_time") >= 0)).then(pl.col("run_time")) / HOUR_S
-    return tuple(_load_of(fated, each, hours * count * pl.col(each.name)) for each in resources)
+    hours = _possible("run_time", TIME_MAX_S) / HOUR_S
+    return tuple(_load_of(fated, each, hours * count * _possible(each.name, AMOUNT_MAX * each.unit))
+                 for each in resources)
+
+
+def _possible(name: str, most: float) -> pl.Expr:
+    return pl.when(pl.col(name).is_between(0, most)).then(pl.col(name))
 
 
 def _load_of(fated: pl.DataFrame, resource: Resource, work: pl.Expr) -> Load:

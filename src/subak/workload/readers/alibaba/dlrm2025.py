@@ -3,9 +3,12 @@ disaggregated_DLRM_trace.csv, one instance a line.
 
 - An instance is a task of the kind SERVICE; those of one application (app_name) are one job, and its queue.
 - It asks for CPU cores, GPUs, memory, disk, and rdma, per cent of a network card's bandwidth.
-- An empty creation_time was there before the trace: it arrives at 0. An empty deletion_time still ran at the last
-  instant that the file names: its outcome is CENSORED, and it runs to there.
-- Limits and max_instance_per_node are not modelled. No fleet is written: the trace names no machines.
+- An empty creation_time or NaN was there before the trace: it arrives at 0, and runs from there where scheduled_time is
+  empty as well. One that was created in the trace and never scheduled never ran.
+- An empty deletion_time or NaN still ran at the last instant that the file names: its outcome is CENSORED, and it runs
+  to there.
+- role (with a GPU, HN, or without, CN), max_instance_per_node and limits are not modelled. No fleet is written: the
+  trace names no machines.
 
 Source: README.md of https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2025; Yang et al., NSDI '25. Tried on
 the published file, 23,871 instances.
@@ -24,7 +27,16 @@ from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import number
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import FAULTY, SEEN_BEFORE, add_amounts, add_times, usual_rules, workload_of_rows
+from subak.workload.readers.rows import (
+    FAULTY,
+    NEVER_STARTED,
+    SEEN_BEFORE,
+    add_amounts,
+    add_times,
+    usual_rules,
+    workload_of_rows,
+)
+from subak.workload.readers.started import never_started
 from subak.workload.table import OUTCOMES, Observed
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1e-3, "GiB"), Resource("gpu", 1e-3, "GPUs"),
@@ -34,7 +46,7 @@ TIMES = ("creation_time", "scheduled_time", "deletion_time")
 READ = ("instance_sn", "role", "app_name", *AMOUNTS, *TIMES)
 ROLES = ("HN", "CN")
 ORIGIN = "Alibaba's cluster-trace-gpu-v2025; Yang et al., NSDI '25"
-LICENCE = "no licence stated"
+LICENCE = "no licence stated"  # of the repository's folders, that of 2020 alone has one
 
 
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
@@ -68,7 +80,8 @@ READER = Reader("disaggregated_DLRM_trace.csv of Alibaba's GPU trace of 2025", s
 
 
 def _instances(rows: Rows) -> pl.DataFrame:
-    texts, faults = rows.table, Faults(rows)
+    told = (pl.when(pl.col(name).str.to_lowercase() != "nan").then(pl.col(name)).alias(name) for name in TIMES)
+    texts, faults = rows.table.with_columns(told), Faults(rows)
     faults.missing(texts, "instance_sn", "app_name", *AMOUNTS)
     faults.add(texts, ~pl.col("role").is_in(list(ROLES)).fill_null(False), "role must be HN or CN", "role")
     for name in (*AMOUNTS, *TIMES):
@@ -83,12 +96,14 @@ def _instances(rows: Rows) -> pl.DataFrame:
 
 
 def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.DataFrame:
-    start = pl.coalesce("scheduled_time", "creation_time").fill_null(0.0)
-    end = pl.col("deletion_time")
-    outcome = pl.when(end.is_null()).then(pl.lit("CENSORED")).otherwise(pl.lit("KILL"))
+    there_before = pl.when(pl.col("creation_time").is_null()).then(0.0)
+    start, end = pl.coalesce("scheduled_time", there_before), pl.col("deletion_time")
+    ended = pl.when(end.is_null()).then(pl.lit("CENSORED")).otherwise(pl.lit("KILL")).cast(OUTCOMES)
+    run_time = end.fill_null(window_end) - start
     rows = table.with_columns(
-        arrival=pl.col("creation_time").fill_null(0.0), run_time=end.fill_null(window_end) - start,
-        recorded_start="scheduled_time", kind=pl.lit("SERVICE"), outcome=outcome.cast(OUTCOMES),
-        queue=pl.col("job").str.replace_all("/", "_"), count=pl.lit(1, pl.Int64))
+        arrival=pl.col("creation_time").fill_null(0.0), run_time=run_time, recorded_start="scheduled_time",
+        kind=pl.lit("SERVICE"), outcome=ended, queue=pl.col("job").str.replace_all("/", "_"),
+        count=pl.lit(1, pl.Int64), never=never_started(start, ended, run_time))
     seen = Fate(~pl.col("instance_sn").is_first_distinct(), f"instance {SEEN_BEFORE}", load=False)
-    return with_fate(rows, [FAULTY, seen, *usual_rules(RESOURCES, options)])
+    never = Fate(pl.col("never"), NEVER_STARTED, load=False)
+    return with_fate(rows, [FAULTY, seen, never, *usual_rules(RESOURCES, options)])
