@@ -246,8 +246,9 @@ def test_a_fleet_of_no_machines_is_refused():
 def test_alike_machines_need_each_resource_once():
     assert uniform_fleet(3, {"memory": 2, "cpu": 1}, TWO).capacity.tolist() == [[1, 1, 1], [2, 2, 2]]
     refused(lambda: uniform_fleet(3, {"cpu": 1}, TWO), "capacity: must name each of cpu, memory once; "
-            "unknown or missing memory")
-    refused(lambda: uniform_fleet(3, {"cpu": 1, "gpu": 1}, CPU), "unknown or missing gpu")
+            "missing memory (memory=0 for machines without it)")
+    refused(lambda: uniform_fleet(3, {"cpu": 1, "gpu": 1}, CPU), "capacity: must name each of cpu once; unknown gpu")
+    refused(lambda: uniform_fleet(3, {"gpu": 1}, CPU), "unknown gpu; missing cpu")
     refused(lambda: uniform_fleet(1, {"cpu": -2}, CPU), "machines: cpu must not be negative, row 0 has -2")
 
 

@@ -121,10 +121,12 @@ def make_fleet(
 
 def uniform_fleet(count: int, capacity: Mapping[str, Amount], resources: tuple[Resource, ...]) -> Fleet:
     """Return *count* alike machines of one cluster, each with *capacity* (a number is in ``resource.of``)."""
-    unknown = set(capacity) ^ {resource.name for resource in resources}
-    if unknown:
-        raise InputError(f"capacity: must name each of {', '.join(r.name for r in resources)} once; "
-                         f"unknown or missing {', '.join(sorted(unknown))}")
+    names = [resource.name for resource in resources]
+    unknown, missing = sorted(set(capacity) - set(names)), [name for name in names if name not in capacity]
+    if unknown or missing:
+        wrong = [f"unknown {', '.join(unknown)}"] if unknown else []
+        lacking = [f"missing {', '.join(missing)} ({missing[0]}=0 for machines without it)"] if missing else []
+        raise InputError(f"capacity: must name each of {', '.join(names)} once; {'; '.join(wrong + lacking)}")
     machines = pl.DataFrame({"machine": [str(number) for number in range(count)]}, schema={"machine": pl.String})
     columns = {name: pl.lit(amount) for name, amount in natural(capacity, resources, "capacity").items()}
     machines = machines.with_columns(cluster=pl.lit("0"), **columns)

@@ -54,7 +54,7 @@ def read_objective(text: str) -> Objective:
     """Read an objective. Raises InputError, naming what is wrong, for what is none."""
     found = FORM.fullmatch(text)
     if found is None:
-        raise InputError(f"objective: must be like {EXAMPLE!r}, not {text!r}")
+        raise InputError(f"objective: must be like {EXAMPLE!r} (95 % of that queue's tasks wait less), not {text!r}")
     measure, statistic, sign, number, unit, keys = found.groups()
     _refuse_unknown(measure, statistic, text)
     units = UNITS.get(measure, {"": 1.0})

@@ -15,6 +15,9 @@ ENDLESS = "never"
 INTERVAL = "95 % interval"
 TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says too little
 TO_BUY = "to buy"
+STRICT_ORDERS = ("first-fit", "best-fit", "worst-fit", "aligned-fit", "random-fit", "fifo")
+STRICT = (" It lets nobody pass who waits first. Slurm and most batch systems backfill: --scheduler easy usually needs fewer "
+          "machines, by users' time limits where the workload has them, else by the run times.")
 
 
 def objectives_of(sizing: Sizing) -> list[Objective]:
@@ -75,7 +78,7 @@ def stretch_text(redrawn: Drawable) -> str:
 def notes(sizing: Sizing) -> list[str]:
     """Return how the answers came about."""
     seeds = len(sizing.seeds)
-    under = f"{sizing.workload} under {sizing.scheduler}."
+    under = f"{sizing.workload} under {sizing.scheduler}.{STRICT if sizing.scheduler in STRICT_ORDERS else ''}"
     if sizing.redrawn is not None:
         return [f"{under} {_drawn(sizing, sizing.redrawn)}", *uneven(sizing.redrawn.sessions)]
     how = REDRAWN.get(sizing.resample, ONE_WORKLOAD)
@@ -88,9 +91,10 @@ def notes(sizing: Sizing) -> list[str]:
 def _drawn(sizing: Sizing, redrawn: Drawable) -> str:
     kinds = [sum(drawn_by(seed) == kind for seed in sizing.seeds) for kind in (WHOLE_DAYS, USERS_DAYS)]
     return (f"Its {parts_text(redrawn.days, redrawn.length)} were drawn anew, {kinds[0]} times for all users together "
-            f"and {kinds[1]} times for each apart, and each draw has an answer of its own. The trace's answer is the "
-            "estimate; intervals are Student's t of the logarithms of the draws' answers, of the kind of draw that "
-            f"varies more, with {redrawn.freedom} degrees of freedom at most.")
+            f"and {kinds[1]} times for each apart, and each draw was sized as the trace was. The answer is the trace's "
+            "own; the intervals say how much the draws' answers vary (Student's t of their logarithms, of the kind of "
+            f"draw that varies more, with {redrawn.freedom} degrees of freedom at most). They are of chance alone: not "
+            "of growth, nor of machines that fail.")
 
 
 def _weeks(answer: Sized, weeks: Weeks, stretch: str) -> Iterator[str]:
