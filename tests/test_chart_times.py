@@ -8,7 +8,7 @@ import vl_convert
 from msgspec import structs
 
 from fake_runs import write_comparison
-from subak.measures.runs import load_runs
+from subak.measures.run_folders import load_runs
 from subak.report.charts.runs import queue_length
 from subak.report.charts.times import Times, times, times_of
 

@@ -467,7 +467,7 @@ WRONG = {
     "failures = {kill = -1}": "failures: kill must be a share",
     "failures = {fail = 0.6, kill = 0.6}": "together must be at most 1",
     "dynamisme = 5": "unknown field",
-    "dynamism = 'x'": "Expected `float`",
+    "dynamism = 'x'": "dynamism: a duration must be a number of seconds",
     "dynamism": "p.toml: ",
 }
 

@@ -138,9 +138,9 @@ def test_pages_of_jobs_and_tasks_and_what_happened_name_each_once(one, limit, le
     found, sizes = pages(one, "jobs", JobFilter(), limit=limit)
     assert ([each.id for each in found], sizes) == (ids[::-1], lengths)
     for state in (None, "running"):
-        found, sizes = pages(one, "tasks", ids[4], state, limit=limit)
+        found, sizes = pages(one, "tasks", ids[4], state, "", False, limit=limit)
         assert ([each.index for each in found], sizes) == ([0, 1, 2, 3, 4], lengths)
-    assert pages(one, "tasks", ids[4], "waiting", limit=limit) == ([], [0])
+    assert pages(one, "tasks", ids[4], "waiting", "", False, limit=limit) == ([], [0])
     found, _ = pages(one, "history", ids[4], limit=limit)
     assert [each.number for each in found] == sorted({each.number for each in found})
     assert found == one.client.history(ids[4])

@@ -74,9 +74,11 @@ def test_what_a_process_died_of_is_said_and_others_go_on():
 
 
 def test_threads_and_processes_share_the_places_and_no_more_jobs_run_than_are_asked_for():
-    running, most, lock = [], [], threading.Lock()
+    """While the process has its job a thread has one; then two have."""
+    running, most, lock, apart = [], [], threading.Lock(), threading.Event()
 
     def do(say):
+        assert apart.wait(60)
         with lock:
             running.append(1)
             most.append(len(running))
@@ -85,7 +87,11 @@ def test_threads_and_processes_share_the_places_and_no_more_jobs_run_than_are_as
             running.pop()
 
     jobs = {"apart": None, **{str(number): Here(do) for number in range(6)}}
-    news = list(news_of(asked.seen, jobs, 2, kept=False))
+    news = []
+    for each in news_of(asked.seen, jobs, 2, kept=False):
+        news.append(each)
+        if (each.label, each.kind) == ("apart", DONE):
+            apart.set()
     assert sorted(each.label for each in news if each.kind == DONE) == sorted(jobs)
     assert max(most) == 2
     assert max(beside_the_process(news)) == 1

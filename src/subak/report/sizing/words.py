@@ -16,8 +16,8 @@ INTERVAL = "95 % interval"
 TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says too little
 TO_BUY = "to buy"
 STRICT_ORDERS = ("first-fit", "best-fit", "worst-fit", "aligned-fit", "random-fit", "fifo")
-STRICT = (" It lets nobody pass who waits first. Slurm and most batch systems backfill: --scheduler easy usually needs fewer "
-          "machines, by users' time limits where the workload has them, else by the run times.")
+STRICT = (" It lets nobody pass who waits first. Slurm and most batch systems backfill: --scheduler easy usually needs "
+          "fewer machines, by users' time limits where the workload has them, else by the run times.")
 
 
 def objectives_of(sizing: Sizing) -> list[Objective]:
