@@ -36,6 +36,14 @@ def test_a_line_is_a_job_and_fractions_are_kept(tmp_path):
     assert workload.requests.tolist() == [[1, 1]]
 
 
+def test_the_load_of_a_tr_file_is_that_of_its_slice(tmp_path):
+    """Work is the sum of the durations; a job outside the slice is cut, and nothing of it is lost."""
+    path = write(tmp_path, "a.tr", "1 2 9 3600 1800", "2 3 9 0 7200 1e12", "30 1 9 3600")
+    assert [(each.resource, each.kept, each.lost) for each in read_tr(path).loads] == [
+        ("slot", pytest.approx((3600 + 1800 + 7200 + 1e12 + 3600) / 3600), 0.0)]
+    assert [(each.kept, each.lost) for each in read_tr(path, arrival_end=2.0).loads] == [(pytest.approx(1.5), 0.0)]
+
+
 def test_a_tr_slice(tmp_path):
     conversion = read_tr(write(tmp_path, "a.tr", "1 1 1 1", "2 1 1 1", "3 1 1 1"), arrival_min=2.0, arrival_end=3.0)
     assert conversion.workload.jobs["job"].to_list() == ["2"]
