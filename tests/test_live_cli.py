@@ -13,6 +13,7 @@ import yaml
 
 from serving import Serving
 from subak.cli import app
+from subak.cli.live import up
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
 from subak.live.api.models import Event, JobView
@@ -157,13 +158,18 @@ def test_a_script_becomes_the_job_that_the_options_say(serving, run, write):
     ("#!/bin/sh\n", ("--memory", "512"), "resources.memory: must be a quantity such as 512Mi"),
     ("#!/bin/sh\n", ("--gpus", "half"), "resources.gpu: must be a whole number"),
     ("#!/bin/sh\n" + "x" * 140_000, (), "command[3]: must be text of at most 131,071 bytes"),
-    (JOB.format(name="a", command="[x]"), ("--cpu", "2"), "x.sh: is a job file, and says resources itself"),
+    ("echo hello\n", (), "x.sh:1: must begin with #!, such as #!/usr/bin/env python3, to be run as a script"),
 ])
 def test_what_no_script_can_be_is_one_line(serving, run, write, text, arguments, words):
     code, out, err = run("submit", write(text, "x.sh"), *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert words in err
     assert not serving.services["g0"].jobs_by_id
+
+
+def test_a_job_file_says_all_of_its_job(serving, run, write):
+    code, _, err = run("submit", write(job()), "--cpu", "2")
+    assert code == 2 and "job.yaml: is a job file, and says resources itself" in err
 
 
 def test_a_script_runs_as_its_interpreter_would_run_it():
@@ -230,11 +236,20 @@ def test_run_asks_for_what_it_is_told_to(serving, run):
 
 
 @pytest.mark.parametrize("options", [("-r", "cpu"), ("-r", "cpu=x"), ("-e", "=1"), ("-e", "A=1", "-e", "A=2"),
-                                     ("--time-limit", "soon"), ("--priority", "x"), ("--workdir", "here")])
+                                     ("--time-limit", "soon"), ("--priority", "x"), ("--workdir", "n" * 5000)])
 def test_what_run_is_told_is_checked(serving, run, options):
     code, out, err = run("run", "--queue", "research/ada", *options, "--", "true")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert not serving.services["g0"].jobs_by_id
+
+
+def test_a_job_of_a_command_line_runs_where_that_was_typed(serving, run, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for option in ((), ("--workdir", "."), ("--workdir", "sub/..")):
+        assert run("run", *option, "--", "true")[0] == 0
+    assert run("submit", write("#!/bin/sh\ntrue\n", "s.sh"))[0] == 0
+    jobs = serving.services["g0"].jobs_by_id.values()
+    assert {job.spec.stages[0].workdir for job in jobs} == {str(tmp_path)} and len(jobs) == 4
 
 
 def test_errors_of_run_are_no_exit_codes_of_commands(serving, run):
@@ -650,3 +665,11 @@ def test_the_simulators_words_are_still_its_own(serving, run):
     assert run("explain", "absent", "0")[0] == 2
     assert "A live federation" in run("--help")[1]
     assert run("list")[0] == 0
+
+
+def test_a_federation_needs_the_live_part_and_makes_nothing_without_it(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(up, "SERVES", ("yaml", "no_such_server"))
+    code, out, err = run("up", tmp_path / "F")
+    assert (code, out) == (2, "") and not (tmp_path / "F").exists()
+    assert err == ("subak: live: no_such_server must be installed, as the extra `live` does: pip install "
+                   "'subak[live]', or in a clone pip install '.[live]'\n")

@@ -101,6 +101,7 @@ def test_what_cannot_begin_says_why(shared, number, command, others, code, words
     ending = shared.run(attempt(number, *command, **others))
     assert (ending.reason, ending.code) == (NOT_BEGUN, code)
     assert words in ending.words
+    assert shared.text(number, "err") == f"subak: {ending.words}\n"
 
 
 def test_a_file_that_is_no_program_ends_with_words(shared):

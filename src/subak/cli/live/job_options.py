@@ -1,4 +1,5 @@
 """The options that describe a job, of `subak run` and of scripts that `subak submit` takes."""
+import os
 import re
 from typing import Annotated, Any
 
@@ -28,7 +29,8 @@ ResourcesOption = Annotated[list[str] | None, _option(
     "--resource", "NAME=AMOUNT", "Any resource of each task, such as licence=1; once for each.", "-r")]
 EnvOption = Annotated[list[str] | None, _option("--env", "NAME=VALUE", "A variable of its environment; once for each.",
                                                 "-e")]
-WorkdirOption = Annotated[str | None, _option("--workdir", "FOLDER", "Where it runs, on its machine [default: /].")]
+WorkdirOption = Annotated[str | None, _option(
+    "--workdir", "FOLDER", "Where it runs, on its machine [default: the present folder].")]
 TimeLimitOption = Annotated[str | None, _option("--time-limit", "DURATION", "That it may run, such as 90s or 1h30m.")]
 PriorityOption = Annotated[int | None, _option("--priority", "N", "Larger is more important [default: 0].")]
 RetriesOption = Annotated[int | None, _option(
@@ -36,6 +38,11 @@ RetriesOption = Annotated[int | None, _option(
 
 StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse a job that no machine is large enough for, with "
                                                              "exit code 2; else it is warned of, and waits.")]
+
+
+def folder_of(workdir: str | None) -> str:
+    """Return the folder that a job of this command line runs in: the one that is named, or the present one."""
+    return os.path.abspath(workdir or ".")  # noqa: PTH100  (which leaves links as they are written)
 
 
 def job_fields(tasks: int | None, array: str | None, cpu: str | None, memory: str | None, gpus: str | None,

@@ -24,6 +24,7 @@ from subak.cli.live.job_options import (
     TasksOption,
     TimeLimitOption,
     WorkdirOption,
+    folder_of,
     job_fields,
 )
 from subak.cli.live.options import (
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
 
 HEARD_S = 0.2  # between two looks for Ctrl-C
 UNFINISHED_NAMED = 20  # tasks of a job
+SCRIPTS = (".py", ".sh", ".bash", ".R", ".jl", ".pl")  # what is no job file, whatever its first line
 
 
 def submit(
@@ -87,7 +89,7 @@ def submit(
     said = job_fields(tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=workdir,
                       time_limit=time_limit, priority=priority, retries=retries)
     with opened(client) as federation:
-        texts = [_text_of(file, said) for file in files]
+        texts = [_text_of(file, said, workdir) for file in files]
         found = [_submitted(federation, text, file, key, strict, output)
                  for file, text in zip(files, texts, strict=True)]
         ended = [_waited(federation, job) for job in found] if wait else found
@@ -96,11 +98,14 @@ def submit(
         raise CommandEndedError(exit_codes.OTHERWISE)
 
 
-def _text_of(file: Path, said: dict[str, object]) -> bytes:
+def _text_of(file: Path, said: dict[str, object], workdir: str | None) -> bytes:
     """Return the job file that a file is, or the one of the script that it is. Raises InputError."""
     data = file_bytes(file)
     if data.startswith(b"#!"):
-        return _job_text(data, said, str(file))
+        return _job_text(data, {**said, "workdir": folder_of(workdir)}, str(file))
+    if file.suffix in SCRIPTS:
+        raise InputError(f"{file}:1: must begin with #!, such as #!/usr/bin/env python3, to be run as a script; or "
+                         f"run it by its interpreter: subak run -- INTERPRETER {file}")
     if said:
         raise InputError(f"{file}: is a job file, and says {next(iter(said))} itself; options of a job go with a "
                          "script that begins with #!")
@@ -171,8 +176,8 @@ def run(
     - `subak run --detach -- sleep 60` prints the id; `subak logs -f ID` follows it.
     """
     text = _job_text(command, job_fields(
-        tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=workdir, time_limit=time_limit,
-        priority=priority, retries=retries))
+        tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=folder_of(workdir),
+        time_limit=time_limit, priority=priority, retries=retries))
     from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
 
     settings = read_settings(client)

@@ -13,6 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -58,6 +59,12 @@ class Seen(NamedTuple):
     too_large: list[Key]
 
 
+def _say(file: int, words: str) -> None:
+    """Write why an attempt did not begin where its errors go; a full disk keeps nobody from hearing the code."""
+    with suppress(OSError):
+        os.write(file, f"subak: {words}\n".encode(errors="surrogateescape"))
+
+
 class Running:
     """All attempts that run. *identity* marks their processes; *cgroups* is None where the host gives none."""
 
@@ -80,6 +87,8 @@ class Running:
             return Ending(NOT_BEGUN, 126, f"{error.filename}: {error.strerror}")
         try:
             pid = begin(attempt, self.identity, (self.nothing, *files), group)
+            if isinstance(pid, Ending):  # masters hear of the code alone
+                _say(files[1], pid.words)
         finally:
             os.close(files[0])
             os.close(files[1])
