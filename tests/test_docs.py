@@ -63,26 +63,29 @@ def lines_of(text: str) -> list[str]:
 
 @pytest.fixture
 def shell(tmp_path):
-    """Run commands in an empty folder in which `subak` and `python` are those under test.
+    """Run commands in a folder that has docs/ alone, in which `subak` and `python` are those under test.
 
-    A process of its own has only what the shell does something to.
+    A process of its own has only what the shell does something to, and `subak run`, which writes bytes.
     """
     tools, here = tmp_path / "bin", tmp_path / "here"
     tools.mkdir()
     here.mkdir()
+    (here / "docs").symlink_to(DOCS)
     for name, call in (("subak", f'"{sys.executable}" -m subak "$@"'), ("python", f'"{sys.executable}" "$@"')):
         (tools / name).write_text(f"#!/bin/sh\nexec {call}\n")
         (tools / name).chmod((tools / name).stat().st_mode | stat.S_IXUSR)
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", **TERMINAL, "LC_ALL": "C.UTF-8"}
 
     def _run(command: str) -> subprocess.CompletedProcess[str]:
-        if command.startswith("subak ") and not SHELLS.search(re.sub("'[^']*'", "", command)):
+        if re.match(r"subak (?!run )", command) and not SHELLS.search(re.sub("'[^']*'", "", command)):
             return subak(*shlex.split(command)[1:], cwd=here, environment=TERMINAL)
         return subprocess.run(["bash", "-c", command], cwd=here, env=environment, capture_output=True, text=True,
                               check=False)
 
     _run.here = here
-    return _run
+    yield _run
+    if (here / "subak-federation").is_dir():  # of a page whose commands did not come to its end
+        _run("subak down --now 2>&1")
 
 
 RUN = [page for page in PAGES if "```console" in page.read_text()]
