@@ -279,7 +279,7 @@ def test_overwrite_replaces_only_what_is_ours(run, small, tmp_path):
     (("no-such-folder",), "no-such-folder/workload.toml: no such file"),
     (("--capacity", "cpu=1"), "capacity: is that of alike machines"),
     (("--machines", "10"), "capacity: must name each of cpu, memory once"),
-    (("--machines", "10", "--capacity", "gpu=1"), "unknown or missing cpu, gpu, memory"),
+    (("--machines", "10", "--capacity", "gpu=1"), "unknown gpu; missing cpu, memory (cpu=0"),
     (("--machines", "10", "--capacity", "cpu=much"), "--capacity: must be RESOURCE=AMOUNT"),
     (("--machines", "10", "--capacity", "cpu=1", "--capacity", "memory=-1"), "memory"),
     (("--machines", "10", "--fleet", "F"), "fleet and machines: give one of them"),
