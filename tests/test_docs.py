@@ -2,9 +2,11 @@
 import os
 import re
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -67,9 +69,8 @@ def shell(tmp_path):
 
     A process of its own has only what the shell does something to, and `subak run`, which writes bytes.
     """
-    tools, here = tmp_path / "bin", tmp_path / "here"
+    tools, here = tmp_path / "bin", Path(tempfile.mkdtemp())  # a federation's sockets want a short name
     tools.mkdir()
-    here.mkdir()
     (here / "docs").symlink_to(DOCS)
     for name, call in (("subak", f'"{sys.executable}" -m subak "$@"'), ("python", f'"{sys.executable}" "$@"')):
         (tools / name).write_text(f"#!/bin/sh\nexec {call}\n")
@@ -86,6 +87,7 @@ def shell(tmp_path):
     yield _run
     if (here / "subak-federation").is_dir():  # of a page whose commands did not come to its end
         _run("subak down --now 2>&1")
+    shutil.rmtree(here)
 
 
 RUN = [page for page in PAGES if "```console" in page.read_text()]
