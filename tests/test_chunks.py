@@ -29,13 +29,13 @@ from subak.experiment import chunks, measuring
 from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simulate_in_chunks
 from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
-from subak.measures import tally
 from subak.measures.fairness import measure, spans
 from subak.measures.fairness.measure import field_of
 from subak.measures.fairness.tally import FairnessTally
 from subak.measures.run_folders import load_runs
 from subak.measures.runs import Speed, Spread, WindowFacts
-from subak.measures.sketch import ACCURACY, Sketches
+from subak.measures.tasks import tally
+from subak.measures.tasks.sketch import ACCURACY, Sketches
 from subak.measures.window import Window
 from subak.measures.window import cut as cut_to
 from subak.policy import find_scheduler

@@ -23,10 +23,11 @@ from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.megha.tables import build_jobs
 from subak.federation.messages import NOBODY, RELEASE
 from subak.federation.settings import Federation
-from subak.measures import federation, tally
+from subak.measures import federation
 from subak.measures.federation import FederationTally
 from subak.measures.runs import WindowFacts
-from subak.measures.sketch import ACCURACY
+from subak.measures.tasks import tally
+from subak.measures.tasks.sketch import ACCURACY
 from subak.policy import find_scheduler
 from subak.queues.tree import Queue, TreeChange, TreeFile
 from subak.simulator.chunks import arrays

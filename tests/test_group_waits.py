@@ -5,9 +5,9 @@ import pytest
 from small import fleet_of, plain, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
-from subak.measures.jobs import _waited, width_words
 from subak.measures.run_folders import load_runs
 from subak.measures.series import group_waits
+from subak.measures.tasks.jobs import _waited, width_words
 from subak.report.charts.group_waits import group_wait_makers, ordered
 from subak.report.page import write_report
 from subak.resources import Resource

@@ -12,13 +12,13 @@ from small import TWO, fleet_of, plain, staged, workloads
 from subak.errors import InputError
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
-from subak.measures import job_sums, jobs
-from subak.measures.job_sums import sums_of
-from subak.measures.jobs import lengths, undisturbed
 from subak.measures.objective import Objective, read_measure, read_objective
 from subak.measures.objectives import _statistic, refuse_unconcerned
 from subak.measures.run_folders import load_runs
 from subak.measures.runs import WindowFacts
+from subak.measures.tasks import job_sums, jobs
+from subak.measures.tasks.job_sums import sums_of
+from subak.measures.tasks.jobs import lengths, undisturbed
 from subak.measures.window import Window
 from subak.report.comparison import compare
 from subak.workload.stored import HeldWorkload

@@ -19,6 +19,8 @@ from subak.live.api.errors import UnavailableError
 from subak.live.api.models import Event, JobView
 from subak.live.jobfile.command import from_script
 from subak.live.tokens import PEOPLE, new_token
+from subak.live.up.folder import Home
+from subak.live.up.plan import Wish
 from subak.report.number_text import NOTHING
 
 COLUMNS = 160
@@ -668,8 +670,33 @@ def test_the_simulators_words_are_still_its_own(serving, run):
 
 
 def test_a_federation_needs_the_live_part_and_makes_nothing_without_it(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(up, "SERVES", ("yaml", "no_such_server"))
+    monkeypatch.setattr(up, "OF_LIVE", ("yaml", "no_such_server"))
     code, out, err = run("up", tmp_path / "F")
     assert (code, out) == (2, "") and not (tmp_path / "F").exists()
-    assert err == ("subak: live: no_such_server must be installed, as the extra `live` does: pip install "
+    assert err == ("subak: a live federation needs no_such_server, which the extra `live` installs: pip install "
                    "'subak[live]', or in a clone pip install '.[live]'\n")
+
+
+WITHOUT = """
+import sys
+lacking = sys.argv.pop(1)
+class Without:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == lacking:
+            raise ModuleNotFoundError("No module named " + name, name=name)
+sys.meta_path.insert(0, Without())
+from subak.cli.main import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("module", "arguments", "is_said"), [
+    ("yaml", ("run", "--", "true"), True), ("litestar", ("global-master", "global-master-g0.toml"), True),
+    ("polars", ("compare",), False)])
+def test_what_the_live_part_lacks_is_one_line_and_any_other_module_a_defect(tmp_path, module, arguments, is_said):
+    Home(tmp_path / "F", Wish(1, 1, None, None, None, None))
+    done = subprocess.run([sys.executable, "-c", WITHOUT, module, *arguments], cwd=tmp_path / "F", capture_output=True,
+                          text=True, check=False, timeout=60)
+    said = f"subak: a live federation needs {module}, which the extra `live` installs"
+    assert (done.stderr.startswith(said), "Traceback" in done.stderr) == (is_said, not is_said)
+    assert (done.returncode, done.stderr.count("\n") == 1) == ((2, True) if is_said else (1, False))

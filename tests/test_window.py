@@ -227,7 +227,7 @@ def test_who_never_starts_counts_with_its_wait_until_the_end(tmp_path):
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("options", [{"measure_from": 15.0}, {"until": 50.0, "measure_until": math.inf}])
 def test_in_chunks_the_same_tasks_count(tmp_path, options, exact, monkeypatch):
-    monkeypatch.setattr("subak.measures.tally.EXACT_MAX", 10**9 if exact else 0)
+    monkeypatch.setattr("subak.measures.tasks.tally.EXACT_MAX", 10**9 if exact else 0)
     scenario = Scenario(schedulers=["first-fit"], interval=5.0, **options)
     held = simulate_into(tmp_path / "held", scenario, "first-fit", 1, (queue(), fleet_of((2,))))
     (tmp_path / "W").mkdir()

@@ -24,11 +24,12 @@ from reference_pages.tables import columns, comments_of, returned, row_table, st
 from subak.experiment.scenario import Scenario
 from subak.experiment.study import document
 from subak.fleet import table as fleet
-from subak.measures import batch, jobs
+from subak.measures import batch
 from subak.measures.energy import measure as energy_measure
 from subak.measures.energy import settings as energy_settings
 from subak.measures.fairness import measure as fairness
 from subak.measures.runs import EnergyFacts, FailureFacts, FairnessFacts, FederationFacts, Summary
+from subak.measures.tasks import jobs
 from subak.placement.claims import STATUSES
 from subak.simulator import federated_results, results
 from subak.workload import table as workload

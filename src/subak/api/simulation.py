@@ -5,8 +5,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Unpack
 
-import msgspec
-
 from subak.api.inputs import Inputs, load
 from subak.api.progress import bars
 from subak.api.results import Comparison, Run
@@ -14,7 +12,7 @@ from subak.api.settings import AnyScheduler, Settings, scenario_of
 from subak.api.threads import in_threads
 from subak.errors import InputError, RunError, SubakError
 from subak.experiment.parallel import Job, in_good_order, jobs_of
-from subak.experiment.run import Done, do_run, inputs_of, refuse_unfit, settle_resample, write_run
+from subak.experiment.run import Done, do_run, inputs_of, refuse_unfit, settle_resample, without_memory, write_run
 from subak.experiment.scenario import Scenario
 from subak.measures import runs as measured
 from subak.measures.run_folders import COMPARISON, load_runs
@@ -107,7 +105,7 @@ def _do(
     jobs = in_good_order(jobs_of(scenario))
 
     def work(job: Job, hear: Callable[[Progress], None]) -> Done:
-        done = _without_memory(do_run(scenario, job.scheduler, job.seed, (inputs.workload, inputs.fleet), hear))
+        done = without_memory(do_run(scenario, job.scheduler, job.seed, (inputs.workload, inputs.fleet), hear))
         if places is None:
             return done
         folder = places[job.label]
@@ -117,12 +115,6 @@ def _do(
 
     with bars([job.label for job in jobs], len(inputs.workload.tasks), scenario.schedulers, progress) as shown:
         return in_threads(jobs, work, threads, shown.show)
-
-
-def _without_memory(done: Done) -> Done:
-    """Leave out the memory of this process, which is not the run's."""
-    speed = msgspec.structs.replace(done.summary.speed, peak_memory_bytes=None)
-    return done._replace(summary=msgspec.structs.replace(done.summary, speed=speed))
 
 
 def _held(done: Done) -> measured.Run:

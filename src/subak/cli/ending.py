@@ -2,12 +2,13 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from subak import exit_codes
 
 INTERRUPTION = "interrupted; nothing was written"
+OF_LIVE = ("yaml", "litestar", "uvicorn", "httptools", "uvloop")  # what the extra `live` installs
 
 
 class CommandEndedError(Exception):
@@ -16,6 +17,12 @@ class CommandEndedError(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
+
+
+def without_live(lacking: Iterable[str]) -> str:
+    """Return what to say where a module of the extra `live` is not installed."""
+    return (f"a live federation needs {', '.join(lacking)}, which the extra `live` installs: pip install "
+            "'subak[live]', or in a clone pip install '.[live]'")
 
 
 @contextmanager

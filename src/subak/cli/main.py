@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from subak import exit_codes
-from subak.cli.ending import INTERRUPTION, CommandEndedError, loading
+from subak.cli.ending import INTERRUPTION, OF_LIVE, CommandEndedError, loading, without_live
 
 
 def main() -> None:
@@ -63,6 +63,8 @@ def _exit_code() -> object:
         _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
     except MemoryError:
         _fail("out of memory")
+    except ModuleNotFoundError as error:
+        _fail(_lacking(error))
     except OSError as error:  # of a name that no file can have, a folder that may not be entered, a disk that fails
         if error.filename is None:  # nothing but standard output is written without a word of its own
             from subak.report.console import silence  # noqa: PLC0415  (most commands end well)
@@ -74,6 +76,14 @@ def _exit_code() -> object:
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         return exit_codes.UNREAD if ended.code == 1 else ended.code
     return None
+
+
+def _lacking(error: ModuleNotFoundError) -> str:
+    """Say which extra installs what is not there. Raises the error again where none does: that is a defect."""
+    name = (error.name or "").split(".")[0]
+    if name not in OF_LIVE:
+        raise error
+    return without_live([name])
 
 
 def _app() -> Callable[..., object]:

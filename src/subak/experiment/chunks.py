@@ -33,11 +33,11 @@ from subak.experiment.run import (
 from subak.experiment.scenario import Scenario, settings_of
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
-from subak.measures.job_sums import JobSums
 from subak.measures.objective import read_objective
 from subak.measures.objectives import refuse_unconcerned
 from subak.measures.runs import Summary
-from subak.measures.tally import EXACT_MAX
+from subak.measures.tasks.job_sums import JobSums
+from subak.measures.tasks.tally import EXACT_MAX
 from subak.measures.window import Window, refuse_empty, window_between
 from subak.output.places import located, refuse_folder
 from subak.output.writing import new_folder

@@ -14,12 +14,12 @@ from subak.measures.energy.settings import Energy
 from subak.measures.fairness.measure import field_of
 from subak.measures.fairness.tally import FairnessTally
 from subak.measures.federation import FederationTally
-from subak.measures.job_sums import JobSums, sums_of
-from subak.measures.jobs import jobs_of_parts
 from subak.measures.objective import Objective
 from subak.measures.runs import EnergyFacts, FairnessFacts, FederationFacts, WindowFacts
-from subak.measures.tally import Tally, tally_of
-from subak.measures.task_facts import TaskFacts, facts_of
+from subak.measures.tasks.job_sums import JobSums, sums_of
+from subak.measures.tasks.jobs import jobs_of_parts
+from subak.measures.tasks.tally import Tally, tally_of
+from subak.measures.tasks.task_facts import TaskFacts, facts_of
 from subak.measures.window import Window, cut, ended_window
 from subak.queues.tree import TreeFile
 from subak.simulator.engine.columns import as_enum

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from subak.errors import InputError, RunError
-from subak.experiment.run import Done, do_run, load_inputs, run_label, write_run
+from subak.experiment.run import Done, do_run, load_inputs, run_label, without_memory, write_run
 from subak.experiment.scenario import Scenario, seeds_of
 from subak.experiment.workers import DONE, FAILED, NOTICE, PROGRESS, STARTED, Here, News, Say, news_of
 from subak.fleet.table import Fleet
@@ -120,15 +120,9 @@ def _held_job(job: Job, scenario: Scenario, inputs: tuple[Workload, Fleet], held
         def hear(progress: Progress) -> None:
             say(News(job.label, PROGRESS, progress))
 
-        held[job.label] = _without_memory(do_run(scenario, job.scheduler, job.seed, inputs, hear))
+        held[job.label] = without_memory(do_run(scenario, job.scheduler, job.seed, inputs, hear))
 
     return Here(do)
-
-
-def _without_memory(done: Done) -> Done:
-    """Leave out the memory of this process, which is not the run's."""
-    speed = msgspec.structs.replace(done.summary.speed, peak_memory_bytes=None)
-    return done._replace(summary=msgspec.structs.replace(done.summary, speed=speed))
 
 
 def _run(label: str, work: tuple[bytes, Path, Job], say: Say) -> bytes:

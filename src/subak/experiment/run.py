@@ -41,7 +41,6 @@ from subak.measures import of_run as measures
 from subak.measures.batch import has_bound, lower_bound, stints
 from subak.measures.energy.measure import refuse_energy
 from subak.measures.energy.settings import Energy, energy_file, energy_names, read_energy, tables_of
-from subak.measures.job_sums import sums_of
 from subak.measures.objective import Objective, read_objective
 from subak.measures.objectives import refuse_unconcerned
 from subak.measures.plans import missed_words, plan_facts
@@ -52,6 +51,7 @@ from subak.measures.runs import (
     Summary,
     WorkloadFacts,
 )
+from subak.measures.tasks.job_sums import sums_of
 from subak.measures.window import Window, cut, window_of
 from subak.output.writing import new_folder, write_file
 from subak.placement.lotes.settings import LotesSettings
@@ -221,6 +221,12 @@ def settle_resample(scenario: Scenario, workload: Workload) -> Scenario:
         logging.getLogger("subak").warning(f"seeds do not draw {workload.provenance.name} anew: {why}; what is found "
                                            "holds of this trace, and no interval says how others would be")
     return msgspec.structs.replace(scenario, resample=resample)
+
+
+def without_memory(done: Done) -> Done:
+    """Leave out the memory of this process, where other runs have a part in it."""
+    speed = msgspec.structs.replace(done.summary.speed, peak_memory_bytes=None)
+    return done._replace(summary=msgspec.structs.replace(done.summary, speed=speed))
 
 
 def simulate_into(

@@ -26,8 +26,8 @@ from subak.federation.megha.topology import OFF
 from subak.federation.messages import HANDLER, KINDS, ROLES, WORKER
 from subak.measures.of_run import spread
 from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread, WindowFacts
-from subak.measures.sketch import Sketches
-from subak.measures.tally import EXACT_MAX, Columns
+from subak.measures.tasks.sketch import Sketches
+from subak.measures.tasks.tally import EXACT_MAX, Columns
 from subak.measures.window import measured
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.network import DUPLICATED, LOST

@@ -3,10 +3,10 @@ import math
 
 import polars as pl
 
-from subak.measures.jobs import described, job_table
 from subak.measures.objective import OF_JOBS, Objective
 from subak.measures.objectives import judged
 from subak.measures.runs import EnergyFacts
+from subak.measures.tasks.jobs import described, job_table
 from subak.measures.window import Window, measured_jobs, window_facts
 from subak.workload.table import Workload
 

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.measures.job_sums import JobSums
 from subak.measures.objective import OF_JOBS, OF_MACHINES, Objective, level_of
 from subak.measures.of_run import slowdowns
 from subak.measures.runs import EnergyFacts, ObjectiveFacts
+from subak.measures.tasks.job_sums import JobSums
 from subak.measures.window import Window
 from subak.workload.stored import HeldWorkload, StoredWorkload
 from subak.workload.table import Workload

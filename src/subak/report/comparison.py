@@ -8,9 +8,9 @@ from functools import partial
 from subak.federation.messages import CROSSES, KINDS
 from subak.fleet.locality import LEVELS as PLACES
 from subak.measures.intervals import NOT_COMPARED, Difference, TraceDays, difference_by_seed, holm
-from subak.measures.job_sums import LENGTHS
 from subak.measures.objective import IN_SECONDS, MACHINE_STATISTICS, OF_MACHINES, Objective, read_objective
 from subak.measures.runs import FederationFacts, Run, Spread, Summary, groups, on_trace, resource_names, trace_days
+from subak.measures.tasks.job_sums import LENGTHS
 from subak.placement.schedulers import BY_USERS, foreknown
 from subak.placement.schedulers import NOTHING as NOTHING_KNOWN
 from subak.report.number_text import (

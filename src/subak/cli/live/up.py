@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from subak.cli.ending import OF_LIVE, without_live
 from subak.cli.live.show import remark
 from subak.errors import InputError
 from subak.live.client.settings import FOLDER
@@ -14,17 +15,7 @@ from subak.report.console import echo
 
 READY_S, END_S = 120.0, 300.0  # that a detached federation has to be ready, and `subak down` waits for tasks
 
-SERVES = ("yaml", "litestar", "uvicorn", "httptools", "uvloop")  # what the extra `live` installs
-
 FolderArgument = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where all of it is kept.")]
-
-
-def refuse_without(modules: tuple[str, ...]) -> None:
-    """Raise InputError where the live part is not installed, before anything is made."""
-    lacking = [name for name in modules if find_spec(name) is None]
-    if lacking:
-        raise InputError(f"live: {', '.join(lacking)} must be installed, as the extra `live` does: "
-                         "pip install 'subak[live]', or in a clone pip install '.[live]'")
 
 
 def up(
@@ -63,7 +54,9 @@ def up(
     - `subak up lab --workers 4 --queue research=2 --queue web` names what it has; `SUBAK_FEDERATION=lab subak list`.
     - `subak up --detach` leaves it running; `subak down` ends it.
     """
-    refuse_without(SERVES)
+    lacking = [name for name in OF_LIVE if find_spec(name) is None]
+    if lacking:  # before anything is made, and processes are started that cannot say so
+        raise InputError(without_live(lacking))
     from subak.live.up.folder import Home  # noqa: PLC0415  (other commands do without)
     from subak.live.up.plan import Wish, parse_capacity, parse_queue  # noqa: PLC0415
 

@@ -20,6 +20,7 @@ from subak.quantities import read_seconds
 
 PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
 
+
 def generate(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload folder to write; the machines go to its "
                                                              "subfolder `fleet`. `-`: write it to standard output, "

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import polars as pl
 
-from subak.measures.job_sums import LENGTHS, sums_of
 from subak.measures.of_run import spread
 from subak.measures.runs import JobFacts, Spread, WaitedFacts, WindowFacts
+from subak.measures.tasks.job_sums import LENGTHS, sums_of
 from subak.measures.window import (
     Window,
     arrived,

@@ -7,8 +7,10 @@ import polars as pl
 from msgspec import structs
 
 from subak.measures import of_run as measures
-from subak.measures.job_sums import LENGTHS, JobSums
-from subak.measures.jobs import (
+from subak.measures.objective import Objective
+from subak.measures.runs import FailureFacts, Reason, Spread, WaitedFacts, WindowFacts
+from subak.measures.tasks.job_sums import LENGTHS, JobSums
+from subak.measures.tasks.jobs import (
     GROUPS_MAX,
     KINDS_OF_GROUPS,
     LEVELS,
@@ -21,9 +23,7 @@ from subak.measures.jobs import (
     waited_facts,
     with_jobs,
 )
-from subak.measures.objective import Objective
-from subak.measures.runs import FailureFacts, Reason, Spread, WaitedFacts, WindowFacts
-from subak.measures.sketch import ACCURACY, Sketches
+from subak.measures.tasks.sketch import ACCURACY, Sketches
 from subak.workload.table import Workload
 
 EXACT_MAX = 50_000_000  # tasks of which every wait is kept

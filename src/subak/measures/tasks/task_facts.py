@@ -4,7 +4,6 @@ from typing import NamedTuple
 import polars as pl
 
 from subak.measures import of_run as measures
-from subak.measures.jobs import job_facts
 from subak.measures.objective import Objective
 from subak.measures.objectives import judged
 from subak.measures.runs import (
@@ -17,7 +16,8 @@ from subak.measures.runs import (
     WaitedFacts,
     WindowFacts,
 )
-from subak.measures.tally import Tally
+from subak.measures.tasks.jobs import job_facts
+from subak.measures.tasks.tally import Tally
 from subak.measures.window import measured_jobs
 from subak.workload.table import Workload
 
