@@ -137,6 +137,27 @@ def test_a_slice_of_the_instances():
     assert conversion.accounts[0].dropped["arrived outside the slice"] == 4
 
 
+def test_a_row_that_cannot_be_read_hides_no_other_of_its_name(tmp_path):
+    lines = (FILES / SERVED).read_text().splitlines()
+    whole = READERS["dlrm2025"].read(FILES / SERVED, Options(), ignore_progress).workload
+    fields = lines[3].split(",")
+    fields[3] = "x"
+    path = tmp_path / "disaggregated_DLRM_trace.csv"
+    path.write_text("\n".join([*lines[:3], ",".join(fields), *lines[3:]]))
+    conversion = READERS["dlrm2025"].read(path, Options(), ignore_progress)
+    assert conversion.workload.tasks.equals(whole.tasks)
+    assert conversion.dropped.filter(line=4)["column"].to_list() == ["cpu_request"]
+
+
+def test_of_two_jobs_of_one_number_one_that_cannot_be_read_hides_no_other(tmp_path):
+    path = tmp_path / "log.swf"
+    good = "1 0 5 60 2 -1 -1 2 60 -1 1 1 1 1 1 -1 -1 -1"
+    others = [f"{number}{good[1:]}" for number in (2, 3, 4)]
+    path.write_text("\n".join([good.replace(" 60 2 ", " x 2 ", 1), good, *others]))
+    conversion = READERS["swf"].read(path, Options(max_lost=1.0), ignore_progress)
+    assert conversion.workload.jobs["job"].to_list() == ["1", "2", "3", "4"]
+
+
 @pytest.mark.parametrize(("place", "value", "rule"), [
     (0, "", "instance_sn must be given"), (1, "GPU", "role must be HN or CN, not GPU"),
     (1, "", "role must be HN or CN, is missing"), (2, "", "app_name must be given"),

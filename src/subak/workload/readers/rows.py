@@ -44,6 +44,13 @@ NEVER_STARTED = "never started, so its run time is unknown"
 FAULTY = Fate(pl.col("fault").is_not_null(), pl.col("fault"))
 
 
+def again(what: str, *names: str, **more: pl.Expr) -> Fate:
+    """Return the rule that of good rows of one name the first counts; one that cannot be read hides no other."""
+    columns = [*map(pl.col, names), *(each.alias(name) for name, each in more.items())]
+    first = pl.struct(*columns, pl.col("fault").is_null().alias("is good")).is_first_distinct()
+    return Fate(~first, f"{what} {SEEN_BEFORE}", load=False)
+
+
 def usual_rules(resources: tuple[Resource, ...], options: Options) -> list[Fate]:
     """Return the rules that hold of rows of any format: what is unknown, impossible, or cut."""
     arrival, run_time, count = pl.col("arrival"), pl.col("run_time"), pl.col("count")

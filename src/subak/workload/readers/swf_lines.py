@@ -12,7 +12,7 @@ from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, Block, blocks, fields, single_file
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import FAULTY, NEVER_STARTED, OUTSIDE
+from subak.workload.readers.rows import FAULTY, NEVER_STARTED, OUTSIDE, again
 from subak.workload.readers.started import never_started
 from subak.workload.table import OUTCOMES
 
@@ -103,7 +103,7 @@ def with_fates(jobs: pl.DataFrame, sizes: list[Fate], options: Options) -> pl.Da
         Fate(never, NEVER_STARTED, load=False),
         Fate(pl.col("run_time").is_null(), "run time unknown"),
         *sizes,
-        Fate(~pl.struct("number", piece).is_first_distinct(), "job number seen before", load=False),
+        again("job number", "number", piece=piece),
         Fate((submit < options.arrival_min) | (submit >= options.arrival_end), OUTSIDE, load=False),
     ])
 

@@ -43,7 +43,7 @@ from subak.workload.readers.files.json_text import converted, json_files, json_v
 from subak.workload.readers.files.stream import Advance, Block
 from subak.workload.readers.files.times import stamp_seconds
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import FAULTY, NO_RUN_TIME, SEEN_BEFORE, add_amounts
+from subak.workload.readers.rows import FAULTY, NO_RUN_TIME, add_amounts, again
 from subak.workload.table import TIME_MAX_S, Workload, make_workload
 
 BYTES_A_MIB = 2.0**20
@@ -277,8 +277,7 @@ def _machine_fates(machines: pl.DataFrame, with_memory: bool) -> pl.DataFrame:
         Fate(cores.fill_null(0.0) == 0, "says not how many cores it has", load=False),
         Fate((memory.fill_null(0.0) == 0) & with_memory, "says not how much memory it has, and tasks use some",
              load=False),
-        Fate(~pl.struct("machine", pl.col("fault").is_null()).is_first_distinct(), f"machine {SEEN_BEFORE}",
-             load=False),
+        again("machine", "machine"),
     ])
 
 

@@ -3,10 +3,10 @@ disaggregated_DLRM_trace.csv, one instance a line.
 
 - An instance is a task of the kind SERVICE; those of one application (app_name) are one job, and its queue.
 - It asks for CPU cores, GPUs, memory, disk, and rdma, per cent of a network card's bandwidth.
-- An empty creation_time or NaN was there before the trace: it arrives at 0, and runs from there where scheduled_time is
-  empty as well. One that was created in the trace and never scheduled never ran.
-- An empty deletion_time or NaN still ran at the last instant that the file names: its outcome is CENSORED, and it runs
-  to there.
+- An instance without a creation_time (empty or NaN) was there before the trace: it arrives at 0, and runs from there
+  where scheduled_time is empty as well. One that was created in the trace and never scheduled never ran.
+- An instance without a deletion_time still ran at the last instant that the file names: its outcome is CENSORED, and it
+  runs to there.
 - role (with a GPU, HN, or without, CN), max_instance_per_node and limits are not modelled. No fleet is written: the
   trace names no machines.
 
@@ -30,9 +30,9 @@ from subak.workload.readers.options import Options
 from subak.workload.readers.rows import (
     FAULTY,
     NEVER_STARTED,
-    SEEN_BEFORE,
     add_amounts,
     add_times,
+    again,
     usual_rules,
     workload_of_rows,
 )
@@ -104,6 +104,5 @@ def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.
         arrival=pl.col("creation_time").fill_null(0.0), run_time=run_time, recorded_start="scheduled_time",
         kind=pl.lit("SERVICE"), outcome=ended, queue=pl.col("job").str.replace_all("/", "_"),
         count=pl.lit(1, pl.Int64), never=never_started(start, ended, run_time))
-    seen = Fate(~pl.col("instance_sn").is_first_distinct(), f"instance {SEEN_BEFORE}", load=False)
     never = Fate(pl.col("never"), NEVER_STARTED, load=False)
-    return with_fate(rows, [FAULTY, seen, never, *usual_rules(RESOURCES, options)])
+    return with_fate(rows, [FAULTY, again("instance", "instance_sn"), never, *usual_rules(RESOURCES, options)])

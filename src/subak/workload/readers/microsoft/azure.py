@@ -21,13 +21,13 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
-from subak.workload.readers.fates import Fate, with_fate
+from subak.workload.readers.fates import with_fate
 from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import number
 from subak.workload.readers.options import Options
-from subak.workload.readers.rows import FAULTY, SEEN_BEFORE, add_amounts, add_times, usual_rules, workload_of_rows
+from subak.workload.readers.rows import FAULTY, add_amounts, add_times, again, usual_rules, workload_of_rows
 from subak.workload.table import OUTCOMES, Observed
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1e-3, "GB"))
@@ -96,8 +96,7 @@ def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.
         arrival="vmcreated", run_time=pl.when(lived >= 0).then(lived.clip(RUN_TIME_MIN_S)).otherwise(lived),
         kind=pl.lit("SERVICE"), outcome=ended.cast(OUTCOMES), queue=pl.col("user").str.replace_all("/", "_"),
         count=pl.lit(1, pl.Int64))
-    seen = Fate(~pl.col("vmid").is_first_distinct(), f"virtual machine {SEEN_BEFORE}", load=False)
-    return with_fate(rows, [FAULTY, seen, *usual_rules(RESOURCES, options)])
+    return with_fate(rows, [FAULTY, again("virtual machine", "vmid"), *usual_rules(RESOURCES, options)])
 
 
 def _remarks(kept: pl.DataFrame, window_end: float) -> dict[str, int | float | str]:

@@ -38,8 +38,8 @@ from subak.workload.readers.options import Options
 from subak.workload.readers.rows import (
     FAULTY,
     NEVER_STARTED,
-    SEEN_BEFORE,
     add_amounts,
+    again,
     since_first,
     usual_rules,
     workload_of_rows,
@@ -114,7 +114,7 @@ def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
     return with_fate(table, [
         FAULTY,
         Fate(never, NEVER_STARTED, load=False),
-        Fate(~pl.struct("job", never=never).is_first_distinct(), f"job {SEEN_BEFORE}", load=False),
+        again("job", "job", never=never),
         *usual_rules(RESOURCES, options),
     ]).with_columns(recorded_start=pl.max_horizontal("recorded_start", "arrival"))
 
