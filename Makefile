@@ -14,6 +14,7 @@
 #   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
 #   make test-hosts    let things go wrong between ten hosts, which are namespaces of this machine, for a minute; root only
 #   make chaos-hosts   the same for SEEDS seeds (10) of SECONDS seconds (90) each
+#   make test-package  build the sdist and the wheel, and try the wheel alone in a new environment
 #   make clean   remove .venv and what was built
 # Debian's own where it is new enough: a newer one on PATH would hide what does not install there.
 PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -24,7 +25,8 @@ KILLS ?= 200
 SEEDS ?= 10
 SECONDS ?= 90
 
-.PHONY: help demo demo-live study test lint docs bench mutants planted conditions plain chaos clean test-hosts chaos-hosts
+.PHONY: help demo demo-live study test lint docs bench mutants planted conditions plain chaos clean test-hosts chaos-hosts \
+	test-package
 .DEFAULT_GOAL := help
 
 help:
@@ -98,6 +100,9 @@ test-hosts: .venv/installed-dev
 chaos-hosts: .venv/installed-dev
 	$(with-hosts)
 	$(BIN)/python tests/hosts/run.py --first $$(date +%s) --seeds $(SEEDS) --seconds $(SECONDS)
+
+test-package: .venv/installed-dev
+	$(BIN)/python tests/built_package.py
 
 clean:
 	rm -rf .venv build dist
