@@ -1,4 +1,4 @@
-"""Write the pages of docs/reference and job.schema.json from the program itself.
+"""Write the pages of docs/reference, map.md and job.schema.json from the program itself.
 
 With --check, only say whether they are current.
 """
@@ -6,16 +6,19 @@ import sys
 from pathlib import Path
 
 from reference_pages.pages import reference
+from reference_pages.rooms import map_page, unreadable
 
 from subak.live.jobfile.schema import schema_text
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "reference"
+PACKAGE = HERE.parent / "src" / "subak"
 
 
 def made() -> dict[Path, str]:
     """Return what each file is to hold."""
-    return {**{FOLDER / path: text for path, text in reference().items()}, HERE / "job.schema.json": schema_text()}
+    return {**{FOLDER / path: text for path, text in reference().items()}, HERE / "map.md": map_page(PACKAGE),
+            HERE / "job.schema.json": schema_text()}
 
 
 def faults(files: dict[Path, str]) -> list[str]:
@@ -30,8 +33,8 @@ def main() -> None:
     """Write all files, or say of all whether they are current."""
     files = made()
     if "--check" in sys.argv[1:]:
-        wrong = faults(files)
-        print("\n".join(wrong or ["reference, job.schema.json: current"]))
+        wrong = faults(files) + unreadable(PACKAGE)
+        print("\n".join(wrong or ["reference, map.md, job.schema.json: current"]))
         sys.exit(1 if wrong else 0)
     for path in FOLDER.rglob("*.md"):
         if path not in files:

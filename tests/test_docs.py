@@ -33,6 +33,7 @@ CHANGING = re.compile(r"tasks a second|peak memory")  # lines that differ from r
 
 sys.path.insert(0, str(DOCS))
 make_reference = pytest.importorskip("make_reference")
+rooms = pytest.importorskip("reference_pages.rooms")
 rows = pytest.importorskip("reference_pages.rows")
 
 
@@ -198,55 +199,54 @@ def test_links_lead_somewhere(page):
         assert anchor in anchors, f"{target}#{anchor}"
 
 
-# Rooms whose files are alike, one a command or a format, and named for it: the map says so instead of naming them.
-ALIKE = ("src/subak/cli/commands", "src/subak/cli/commands/workloads", "src/subak/cli/usage",
-         "src/subak/workload/readers")
+PATH = re.compile(r"`((?:[\w.]+/)*[\w.]+\.(?:py|toml|md))`")  # as pages for developers name files
+PLACES = (ROOT, ROOT / "src" / "subak", DOCS, ROOT / "tests")
+NAMED = re.compile(r"`(\w+)` (?:of|in) `([\w/]+\.py)`")
+FOR_DEVELOPERS = (ROOT / "ARCHITECTURE.md", *(DOCS / f"{name}.md" for name in ("recipes", "protocol", "testing")))
 
 
-def rooms(page: str) -> dict[str, set[str]]:
-    """Return the files that the map names in each folder; a line further in than eight continues one."""
-    drawn = page.split("## The map\n")[1].split("```")[1]
-    path: list[str] = []
-    found: dict[str, set[str]] = {}
-    for line in drawn.splitlines():
-        depth = (len(line) - len(line.lstrip())) // 2
-        if depth <= 4:
-            del path[depth:]
-            path += re.findall(r"^ *([\w/]+)/(?: |$)", line)
-        found.setdefault("/".join(path), set()).update(re.findall(r"(?<![\w/])\w+\.py\b", line))
-    return found
+def misnamed(text: str) -> list[str]:
+    """Return the files that a page names and that are not there, and the names that are not in their files."""
+    def found(path: str) -> Path | None:
+        return next((place / path for place in PLACES if (place / path).is_file()), None)
+
+    gone = [path for path in PATH.findall(text) if "/" in path and found(path) is None]
+    return gone + [f"{name} of {path}" for name, path in NAMED.findall(text)
+                   if (there := found(path)) is None or not re.search(rf"\b{name}\b", there.read_text())]
 
 
-def test_the_map_has_every_file_in_its_room():
-    named = rooms((ROOT / "ARCHITECTURE.md").read_text())
-    there: dict[str, set[str]] = {}
-    for path in sorted((ROOT / "src" / "subak").rglob("*.py")):
-        if not path.name.startswith("__"):
-            there.setdefault(path.parent.relative_to(ROOT).as_posix(), set()).add(path.name)
-    assert there.keys() <= named.keys(), "folders that the map lacks"
-    missing = {room: files - named[room] for room, files in there.items() if room not in ALIKE}
-    gone = {room: named[room] - files for room, files in there.items()}
-    assert {room: files for room, files in missing.items() if files} == {}
-    assert {room: files for room, files in gone.items() if files} == {}
+@pytest.mark.parametrize("page", FOR_DEVELOPERS, ids=lambda page: page.name)
+def test_pages_for_developers_name_what_is_there(page):
+    assert misnamed(page.read_text()) == []
 
 
-def test_the_map_is_read_by_whole_names_and_rooms():
-    page = """## The map
-```
-src/subak/
-  tables.py         what ends in it is another
-  report/           what happened
-    fair_shares.py, my_tables.py   two
-                    with fairness.py in a second line
-    lotes/          inside: plan.py,
-                    bins.py
-    page.py         outside again
-  cli/              the command line
-tests/              naive.py
-```
-"""
-    assert rooms(page) == {
-        "": set(), "src/subak": {"tables.py"}, "src/subak/report": {"fair_shares.py", "my_tables.py", "fairness.py",
-                                                                    "page.py"},
-        "src/subak/report/lotes": {"plan.py", "bins.py"}, "src/subak/cli": set(), "tests": {"naive.py"},
-    }
+def test_a_file_or_a_name_that_is_gone_is_noticed():
+    assert misnamed("`fleet/feasible.py`, `KINDS` of `federation/messages.py`, `make_reference.py`") == []
+    assert misnamed("`fleet/gone.py`") == ["fleet/gone.py"]
+    assert misnamed("`GONE` of `federation/messages.py`") == ["GONE of federation/messages.py"]
+
+
+def test_the_architecture_names_every_room_at_the_top():
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for path in sorted((ROOT / "src" / "subak").iterdir()):
+        if (path / "__init__.py").exists():
+            assert f"`{path.name}`" in text, path.name
+
+
+def test_every_file_of_the_package_begins_with_a_plain_line():
+    assert rooms.unreadable(ROOT / "src" / "subak") == []
+
+
+def test_the_map_has_every_file_by_its_first_line(tmp_path):
+    package = tmp_path / "house"
+    for path, text in (("__init__.py", '"""A house."""\n'), ("door.py", '"""Opens.\n\nAnd shuts."""\n'),
+                       ("attic/__init__.py", '"""Up."""\n'), ("attic/roof.py", '"""Keeps\nthe rain out."""\n'),
+                       ("attic/bare.py", "x = 1\n"), ("attic/long.py", f'"""{"x" * 117}."""\n'),
+                       ("cellar/wine.py", '"""Ages."""\n')):
+        (package / path).parent.mkdir(parents=True, exist_ok=True)
+        (package / path).write_text(text)
+    assert rooms.map_page(package).removeprefix(rooms.HEAD).split("\n") == [
+        "", "## house", "", "A house.", "", "- `door.py`: Opens.", "", "## house/attic", "", "Up.", "", "- `bare.py`: ",
+        f"- `long.py`: {'x' * 117}.", "- `roof.py`: Keeps", "", "## house/cellar", "", "", "", "- `wine.py`: Ages.", ""]
+    assert [line.split(":")[0] for line in rooms.unreadable(package)] == [
+        "house/attic/bare.py", "house/attic/long.py", "house/attic/roof.py", "house/cellar/__init__.py"]

@@ -1,4 +1,4 @@
-"""Every exception of the package: its type says whose fault it is, its text names the rule and the value."""
+"""Defines every exception; the type says whose fault it is, the text names the rule and the value."""
 from subak import exit_codes
 
 

@@ -1,4 +1,4 @@
-"""Marks on functions that kernels call: what is compiled, and how, is said here without loading the compiler.
+"""Marks the functions that kernels call, without loading the compiler.
 
 A process that serves messages in plain Python, such as a worker, loads no Numba; `subak.kernels.kernel` does, and makes
 what is marked, before and after, known to it.

@@ -1,4 +1,4 @@
-"""The word that was meant, for errors about a mistyped one."""
+"""Suggests the intended word in errors about a mistyped one."""
 import difflib
 from collections.abc import Iterable
 

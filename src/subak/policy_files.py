@@ -1,4 +1,4 @@
-"""Schedulers by name, not compiled yet: those that are built in, and policies in files, which are imported."""
+"""Finds schedulers by name, built in or in a user's file; compiles none of them."""
 import functools
 import importlib.util
 import signal

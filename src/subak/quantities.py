@@ -1,4 +1,4 @@
-"""Amounts and durations as people write them: 64, 500m, 256Gi, 40%, 90s, 1h30m, 1-02:30:00.
+"""Parses and prints amounts and durations as people write them: 500m, 256Gi, 40%, 90s, 1h30m, 1-02:30:00.
 
 The one table of suffixes: command lines, scenarios, job files and readers take theirs from here. The functions that
 parse raise ValueError, without words, for a text of another form; those that are told an option raise InputError.

@@ -1,4 +1,4 @@
-"""Amounts: named resources in declared fixed units. The one place where a float becomes an integer amount."""
+"""Turns named resources into integer amounts in declared units; the only place where a float becomes an amount."""
 from __future__ import annotations
 
 import math

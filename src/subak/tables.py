@@ -1,4 +1,4 @@
-"""What the workload's and the fleet's tables share: column checks with worded errors, and their files."""
+"""Checks the columns of workload and fleet tables, with worded errors, and reads and writes their Parquet files."""
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

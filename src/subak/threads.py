@@ -1,4 +1,4 @@
-"""Work on threads of this process, whose results come in the order in which it was asked for.
+"""Runs work on threads and yields the results in the order in which the work was given.
 
 It pays for what lets the interpreter go: NumPy on long arrays, polars, kernels, files.
 """

@@ -1,4 +1,4 @@
-"""TOML files: read into a type, with worded errors, and written."""
+"""Reads TOML files into a type, with worded errors, and writes them."""
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, TypeVar

@@ -1,1 +1,1 @@
-"""The laboratory from Python: what `subak.load`, `subak.run` and `subak.compare` are, and what they give."""
+"""The Python interface of the laboratory: `subak.load`, `subak.run`, `subak.compare` and their results."""

@@ -1,4 +1,4 @@
-"""From a frame with a row a task to a workload: what a notebook has at hand."""
+"""Makes a workload from a data frame with one row per task."""
 from collections.abc import Mapping
 
 import polars as pl

@@ -1,4 +1,4 @@
-"""What is scheduled on what: a workload and its machines, loaded and checked once, for any number of runs."""
+"""Loads and checks a workload and its machines once, for any number of runs."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Progress where it is seen: bars in a notebook, bars in a terminal, nothing where there is neither."""
+"""Shows progress bars in a notebook or a terminal, and nothing elsewhere."""
 import sys
 import time
 from collections.abc import Callable, Iterator

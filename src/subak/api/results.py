@@ -1,4 +1,4 @@
-"""What runs give: frames of every table, measures, charts and a page."""
+"""The results of runs: tables as frames, measures, charts and a page."""
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self

@@ -1,4 +1,4 @@
-"""What a run is told beside schedulers and seeds: the words of a scenario, as keyword arguments."""
+"""Declares the settings of a scenario as keyword arguments."""
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index

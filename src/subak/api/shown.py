@@ -1,4 +1,4 @@
-"""What a notebook shows by itself: charts and tables, without a network and without scripts of others."""
+"""Renders charts and tables in a notebook, without a network or foreign scripts."""
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One run, or many side by side."""
+"""Runs one simulation, or many side by side."""
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext

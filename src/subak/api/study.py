@@ -1,4 +1,4 @@
-"""A study: many points of settings, each simulated once for all, as one table and charts over the settings."""
+"""Runs a study from Python and gives its results as one table with charts."""
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs on threads of this process: kernels let others run beside them, and nothing is loaded or compiled twice.
+"""Runs simulations on threads of this process, so that inputs and kernels are loaded once.
 
 So a policy may be a function of a notebook, and runs share one workload in memory. The caller's thread hears what they
 say, draws it, and is the one that Ctrl-C reaches.

@@ -1,1 +1,1 @@
-"""The command line: options in, tables out; the library does the work."""
+"""The command line: thin commands over the library."""

@@ -1,4 +1,4 @@
-"""The commands of `subak`: a line each, and where the function is; none of them is loaded before it is called."""
+"""Lists the commands of `subak` with the function of each; a command is loaded when it is called."""
 from typing import Any
 
 import typer

@@ -1,4 +1,4 @@
-"""What Tab offers as the value of an option: names of schedulers, of samples and folders, and words."""
+"""Completes option values on Tab: schedulers, samples, folders and words."""
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

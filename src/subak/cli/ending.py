@@ -1,4 +1,4 @@
-"""How a command ends early: by an exit code of its own, and by Ctrl-C while something loads."""
+"""Ends a command early: with its exit code, or on Ctrl-C while modules load."""
 import os
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""What `subak generate` and `generate-mapreduce` are asked for, as their options give it."""
+"""Turns the options of `subak generate` and `generate-mapreduce` into what the generators take."""
 from pathlib import Path
 from typing import Literal, NamedTuple
 

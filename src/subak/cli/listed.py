@@ -1,4 +1,4 @@
-"""Commands that are listed by a line each, and loaded when they are called, or asked for their own help."""
+"""Shows each command as one line of help and loads it when it is called or asked for its own help."""
 import pkgutil
 from collections import UserDict
 from typing import Any, NamedTuple

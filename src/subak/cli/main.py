@@ -1,4 +1,4 @@
-"""The `subak` command: a user's mistake becomes one line and an exit code, and so does Ctrl-C, even while it loads.
+"""The entry point of `subak`: turns errors and Ctrl-C into one line and an exit code.
 
 Everything that takes a while to load is imported inside `main`.
 """

@@ -1,4 +1,4 @@
-"""The options that `simulate` and `compare` share, and the scenario they add up to."""
+"""Declares the options shared by `simulate` and `compare`, and builds a scenario from them."""
 import functools
 import inspect
 from collections.abc import Callable

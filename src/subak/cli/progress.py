@@ -1,4 +1,4 @@
-"""Live progress of runs: a bar each, with events, simulated time and rate; silent where there is no terminal."""
+"""Draws a progress bar for each run; prints nothing where there is no terminal."""
 import time
 from types import TracebackType
 

@@ -1,4 +1,4 @@
-"""Options that take a list: `subak experiment W --heartbeat 1,5,10` is a study, whose file would say the same."""
+"""Reads options that hold a list: `subak experiment W --heartbeat 1,5,10` is a study without a file."""
 import inspect
 from collections.abc import Callable
 from dataclasses import fields

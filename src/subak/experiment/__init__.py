@@ -1,1 +1,1 @@
-"""Runs: what to simulate, one run and its folder, many at once."""
+"""Runs: a scenario is simulated, measured and written as a folder; many run at once."""

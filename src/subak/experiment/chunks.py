@@ -1,4 +1,4 @@
-"""A run in chunks: only open tasks are in memory, results grow on the disk, and a checkpoint lets it go on later."""
+"""Runs a scenario in chunks: only open tasks are in memory, and a checkpoint lets it resume."""
 import fcntl
 import os
 import re

@@ -1,4 +1,4 @@
-"""Machines in words, as options and keys of a scenario say them: `200:cpu=0.5,memory=0.5`, `30%`, `100:cpu=0.5`."""
+"""Reads machines in words, as options and scenarios give them: `200:cpu=0.5,memory=0.5`, `30%`."""
 import math
 import re
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The fleet of a scenario, with the edits that it asks for: first as many times the machines, then fewer, then more."""
+"""Builds the fleet of a scenario: multiplied first, then cut, then extended."""
 from collections.abc import Sequence
 
 from subak.errors import InputError

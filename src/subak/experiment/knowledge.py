@@ -1,4 +1,4 @@
-"""What the scheduler of a run knew of run times: what it goes by, and how well it was told.
+"""Describes the run-time estimates that a scheduler used, and how accurate they were.
 
 Only schedulers that know the same can be compared as equals: who knows more has less to find out.
 """

@@ -1,4 +1,4 @@
-"""A finished run is measured in one pass over its tasks, which are all in memory or come some at a time."""
+"""Measures a finished run in one pass over its tasks, in memory or block by block."""
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Does many runs at once: those of our schedulers on threads that share the inputs, a user's policy in a process."""
+"""Runs many simulations at once: built-in schedulers on threads, a user's policy in a process of its own."""
 import logging
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""An experiment: inputs are loaded, a run of a scenario is simulated, measured, and written as a folder."""
+"""Runs one scenario: loads its inputs, simulates, measures and writes the run folder."""
 import copy
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""A scenario: what to simulate, in the words of the command line; checked once, read from a file, and its parts."""
+"""A scenario: the settings of one run, read from a file or the command line and checked once."""
 from pathlib import Path
 from typing import Any
 

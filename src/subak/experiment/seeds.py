@@ -1,4 +1,4 @@
-"""Seeds in words: one, some, or from one to another."""
+"""Parses seeds: one, a list, or a range."""
 import re
 
 from subak.errors import InputError

@@ -1,4 +1,4 @@
-"""Starts processes for runs: each a new Python, which ends with the program, whatever either of them does."""
+"""Starts Python processes for runs, and makes sure that they end with the program."""
 import fcntl
 import functools
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Does jobs side by side, each on a thread of this process or in a process of its own, and says what becomes of each.
+"""Runs jobs side by side on threads or in processes, and reports the outcome of each.
 
 A kernel lets other threads run beside it, so runs of our own schedulers need no processes. A policy of somebody's does:
 it may loop for ever, or leave its arrays. Each worker has a pipe of its own. A process that dies, whatever kills it,

@@ -1,1 +1,1 @@
-"""Who decides in a federation: roles that take a message and answer with messages."""
+"""The roles of federations as kernels: each takes a message and answers with messages."""

@@ -1,4 +1,4 @@
-"""What a global master may be told to go by, in words: which machine it takes, and whom it serves next."""
+"""The choices of a global master by name: how it picks a machine, and which queue it serves next."""
 
 PLACEMENTS = ("first-fit", "aligned-fit", "bins")
 FIRST_FIT, ALIGNED_FIT, BINS = range(len(PLACEMENTS))

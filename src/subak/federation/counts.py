@@ -1,4 +1,4 @@
-"""Counts that stop at the largest number that fits, so that none ever wraps and is small, or negative, again.
+"""Counters that saturate at the largest number, so that none wraps around.
 
 Two kinds: what is compared with a limit of up to 32,767 is an int32 (attempts that failed or were lost: the first count
 above the limit must fit). What is only told is an int16, of which 32,767 means so many or more (refusals, repartitions,

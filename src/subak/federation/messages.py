@@ -1,4 +1,4 @@
-"""Messages between roles: rows of one dtype, and the outbox that a handler answers through.
+"""Declares every kind of message, and the outbox that a handler answers through.
 
 A handler takes its role's state, the time and one message, changes nothing but that state, and posts its answers.
 A kind of message is handled by exactly one role. Kinds that a role sends to itself are timers and turns: they cross no

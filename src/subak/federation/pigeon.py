@@ -1,4 +1,4 @@
-"""Pigeon: distributors deal tasks evenly to the masters of groups of workers, which keep them in two queues.
+"""Pigeon: distributors deal tasks evenly to groups of workers, whose masters keep two queues.
 
 Rules:
 - A distributor deals a batch to the masters as evenly as possible, in an order that is drawn for each batch. Only

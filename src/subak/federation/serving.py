@@ -1,5 +1,6 @@
-"""How a role is served: by one function for all of its kind, `serve(tables, now, count)`, which takes the first *count*
-messages of an inbox and posts the answers.
+"""Serves a role by one function for all of its kind.
+
+`serve(tables, now, count)` takes the first *count* messages of an inbox and posts the answers.
 
 Compiled, it is called with the address of its tables (kernels/state.py), so that neither the simulator's loop nor a
 process of its own pays for the types of a hundred arrays at every call. In plain Python it is called with the tables.

@@ -1,4 +1,4 @@
-"""What a federation is set to: masters, network, costs, preemption, sampling; the words of options and of TOML."""
+"""The settings of a federation: masters, network, costs, preemption, sampling; also as options and TOML."""
 import math
 from typing import NamedTuple
 

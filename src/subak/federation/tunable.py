@@ -1,4 +1,4 @@
-"""What federations may be tuned in, and what any scheduler declares."""
+"""Declares the tunable parameters of federations."""
 from subak.federation.choices import PLACEMENTS
 from subak.placement.schedulers import LOTES, Scheduler
 from subak.placement.tunable import LOTES_PARAMETERS, Parameter

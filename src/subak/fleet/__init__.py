@@ -1,1 +1,1 @@
-"""What is there: machines, their free amounts, and a fast search over them."""
+"""The machines: their free amounts, and a fast search over them."""

@@ -1,4 +1,4 @@
-"""The amounts of the machines during a run: the only place where they change, with the index kept true."""
+"""Takes and gives amounts of machines; the only place where they change, with the index kept true."""
 import numpy as np
 
 from subak.fleet.index import lower_summary, note_freed_block, raise_summary

@@ -1,4 +1,4 @@
-"""What all machines that are there have together, over time."""
+"""Sums the capacity of all present machines over time."""
 from typing import NamedTuple
 
 import numpy as np

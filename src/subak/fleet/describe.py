@@ -1,4 +1,4 @@
-"""A description: what a fleet holds, as plain values that a table, a page or JSON can show."""
+"""Describes a fleet in plain values for tables, pages and JSON."""
 import msgspec
 import polars as pl
 

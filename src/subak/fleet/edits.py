@@ -1,4 +1,4 @@
-"""Edits of a fleet: machines added and removed, and as many machines of the same mix as are wanted.
+"""Adds machines to a fleet, removes some, or scales it with the same mix.
 
 Which machines a smaller fleet keeps, and which a larger one has again, is said by one row, in which kinds (machines of
 the same capacity that are there at time 0, or are not) are spread evenly, and within a kind its clusters. The first

@@ -1,4 +1,4 @@
-"""The index: machines in blocks of 64, one bit of a word each, and what each block has free at most, on how many.
+"""Indexes machines in blocks of 64: a bit for each machine, and the most that is free in each block.
 
 A search asks a block's summary first and skips it when no machine can fit. Otherwise it computes the word of the
 machines that fit: the constraint set's bit-vector AND one bit-vector per resource (Megha IV-B.3). So it skips, and

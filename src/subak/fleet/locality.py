@@ -1,4 +1,4 @@
-"""Where inputs lie, and how much longer a task takes that reads its input from afar.
+"""Knows where inputs lie, and how much longer a task takes that reads from afar.
 
 Three levels, as Hadoop has them: an attempt runs on a machine that holds its input (node-local), on another machine of
 such a machine's rack (rack-local), or anywhere else (off-rack).

@@ -1,4 +1,4 @@
-"""What tells tasks apart for a placement: the distinct pairs of a request and a set of constraints."""
+"""Numbers the shapes of tasks: distinct pairs of a request and a set of constraints."""
 from dataclasses import dataclass
 
 import msgspec

@@ -1,4 +1,4 @@
-"""Why a task fits nowhere: which machines meet what it asks for, and how many fail which of its demands."""
+"""Says why a task fits nowhere: how many machines fail which of its demands."""
 from typing import NamedTuple
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Short lists: of each shape the machines that cost it least, so that a search for the best looks at a few of them.
+"""Keeps, for each shape, a short list of its cheapest machines, which a best-fit search scans first.
 
 What a machine costs a shape is the sum over the resources of (free * first) * second: the more is free, the more or,
 where second is negative, the less. A list goes as far as its end, a cost and a machine. Rules:

@@ -1,4 +1,4 @@
-"""How long an attempt takes: the run time times the machine's speed factor, behind the copying of its inputs.
+"""Computes how long an attempt takes: input copying, then run time times the machine's speed factor.
 
 What it reads from afar lengthens it too (locality.py).
 

@@ -1,4 +1,4 @@
-"""The fleet during a run: free amounts per machine, exact, with a summary per block for fast search.
+"""The state of a fleet during a run: exact free amounts, and a summary per block.
 
 Rules: free + used = capacity for every present machine; an absent machine has FREE_WHEN_ABSENT free of everything, so
 that nothing fits there; block_free_max is the true maximum of its block at all times, and block_at_max how many of its

@@ -1,4 +1,4 @@
-"""The fleet: its machines, their attributes, and how it changes during a run; checked once, with a folder form.
+"""The fleet's tables: machines, attributes and their changes; checked once, with a folder form.
 
 - machines: one row a machine; one int32 column per resource (its capacity at time 0, in declared units);
   `present` tells whether it is there at time 0.

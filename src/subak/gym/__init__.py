@@ -1,4 +1,4 @@
-"""Environments for learning to schedule, over the simulator's own engine: docs/learning.md. Needs the extra `gym`.
+"""Gymnasium environments over the simulator's own engine (docs/learning.md; needs the extra `gym`).
 
 Importing this registers ``subak/Scheduling-v0`` for `gymnasium.make` and `gymnasium.make_vec`.
 """

@@ -1,4 +1,4 @@
-"""Episodes as both environments drive them: settings, spaces, rewards, and one compiled call a step."""
+"""Drives episodes for both environments: settings, spaces, rewards, one compiled call per step."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One episode at a time."""
+"""An environment of one episode at a time."""
 from typing import Any
 
 import gymnasium

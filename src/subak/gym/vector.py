@@ -1,4 +1,4 @@
-"""Many episodes at once, stepped by one compiled call."""
+"""An environment of many episodes at once, stepped by one compiled call."""
 from typing import Any
 
 import numpy as np

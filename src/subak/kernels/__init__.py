@@ -1,1 +1,1 @@
-"""Kernels: how they are compiled, kept between processes, and told apart."""
+"""Compiles kernels and keeps them between processes."""

@@ -1,4 +1,4 @@
-"""The arrays of a state: by name, replaced by others, and the small ones in one block of memory.
+"""The arrays of a state: by name, replaceable, the small ones in one block of memory.
 
 Memory of a process comes in pages, of which a processor knows where some thousand are. A large array comes in large
 pages of its own (NumPy asks for them from 4 MB on); the hundreds of small ones of a federation lie in thousands of

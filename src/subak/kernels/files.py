@@ -1,4 +1,4 @@
-"""The files of compiled kernels: in a folder that is the user's alone, whole, and written by one process.
+"""The folder of compiled kernels: private to the user, each file whole and written by one process.
 
 Rules:
 

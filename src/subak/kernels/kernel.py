@@ -1,4 +1,4 @@
-"""How every kernel is compiled: one decorator, so that flags, symbols and caching are decided once.
+"""The decorator that compiles every kernel, with one set of flags and one cache.
 
 `kernel` and `kernel_of` are those of numba_internals/dispatch.py, or of plain.py; switch.py chooses.
 """

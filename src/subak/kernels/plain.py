@@ -1,4 +1,4 @@
-"""Kernels by `numba.njit` alone: compiled in each process, with nothing but what Numba documents."""
+"""Compiles kernels by `numba.njit` alone, in each process, with documented Numba only."""
 from collections.abc import Callable
 from typing import Any
 

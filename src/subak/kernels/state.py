@@ -1,4 +1,4 @@
-"""States by address: how kernels that are compiled apart work on the same tables.
+"""States by address, so that kernels compiled apart work on the same tables.
 
 A state is a NamedTuple of arrays, numbers, such tuples, and lists of states of one type. To hand it to a compiled
 function as it is copies every number of every array, at each call. A kernel that is called for every message is given

@@ -1,4 +1,4 @@
-"""Kernels that a run needs together are compiled side by side: each in a process, through the cache that they share.
+"""Compiles the kernels of a run in parallel processes, through their shared cache.
 
 A process is told by a pickle on its standard input where the package is found, which functions it is to compile, and
 for which signatures; it says nothing. What it could not do is compiled where it is needed, and any fault is said there.

@@ -1,1 +1,1 @@
-"""Live: the roles of a federation on real machines, driven by sockets in place of a heap of events."""
+"""The roles of a federation on real machines, driven by sockets instead of a heap of events."""

@@ -1,4 +1,4 @@
-"""The files that processes are started from: one of the federation, the same for all, and a small one of each process.
+"""Reads the configuration files of processes: one shared by the federation, one small file for each process.
 
 ```toml
 # federation.toml

@@ -1,4 +1,4 @@
-"""Tokens: who knows one may ask. The server keeps only its hash; the token itself is in a file of whoever started it.
+"""Makes and checks tokens: the server keeps a token's hash, whoever started it keeps the token in a file.
 
 There are two, for two audiences: people's, and the one with which masters and workers join. A token is 256 random
 bits, so its hash needs no salt and no slow function.

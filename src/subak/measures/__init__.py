@@ -1,1 +1,1 @@
-"""Numbers of a run."""
+"""Computes the numbers of a run."""

@@ -1,4 +1,4 @@
-"""What is said of a run of MapReduce jobs beside the usual: how near its makespan is to a bound, and who ran when."""
+"""Measures a run of MapReduce jobs: how near its makespan is to a bound, and which machine ran what when."""
 import math
 from dataclasses import replace
 from typing import NamedTuple

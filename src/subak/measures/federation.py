@@ -1,4 +1,4 @@
-"""What summary.json says of a federation: messages, requests, roles, parts of the allocation time, shares of queues."""
+"""Measures a federation for summary.json: messages, requests, roles, allocation time, queue shares."""
 from pathlib import Path
 from typing import Any
 

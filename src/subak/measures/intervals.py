@@ -1,4 +1,4 @@
-"""How two schedulers differ over the same seeds, and how sure that is.
+"""Computes the difference of two schedulers over the same seeds, with an interval.
 
 A seed gives every scheduler the same workload, so values are compared seed by seed. The difference is that of the
 typical seed, the geometric mean of the ratios, and its interval Student's t of their logarithms: it holds the truth in

@@ -1,4 +1,4 @@
-"""What a finished run measures in the words of objectives, without its folder: for those who do many runs."""
+"""Measures a finished run for objectives, without writing its folder."""
 import math
 
 import polars as pl

@@ -1,4 +1,4 @@
-"""Objectives: what a run must keep, such as `wait.p95 < 60s for queue=prod`, and whether it does.
+"""Parses objectives such as `wait.p95 < 60s for queue=prod`.
 
     MEASURE.STATISTIC  < | <= | > | >=  NUMBER[UNIT]  [for KEY=VALUE,KEY=VALUE]
 

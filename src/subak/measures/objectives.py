@@ -1,4 +1,4 @@
-"""Whether a run keeps its objectives."""
+"""Decides whether a run meets its objectives."""
 import math
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""The measures of a run: what summary.json says, computed from the tables that are written beside it."""
+"""Computes the measures in summary.json from the tables written beside it."""
 import math
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What summary.json says of LoTES's plans, and what is said of those that could not be made."""
+"""Summarises LoTES's plans for summary.json, including those that failed."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Reads runs from their folders, and from those of comparisons."""
+"""Reads runs and comparisons back from their folders."""
 import re
 from pathlib import Path
 

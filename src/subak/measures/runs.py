@@ -1,4 +1,4 @@
-"""A run as the report reads it: the summary, and its two tables opened only when a chart asks for columns."""
+"""A run as the report reads it: its summary, and tables that are opened when a chart needs them."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Series: a run's tables made small enough to draw, in polars, before any chart sees them."""
+"""Reduces a run's tables to series that are small enough to draw."""
 import math
 from collections.abc import Iterator
 

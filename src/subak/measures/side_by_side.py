@@ -1,4 +1,4 @@
-"""What tells runs apart that are shown side by side, beside scheduler and seed: their fleets and their settings.
+"""Finds what distinguishes runs shown side by side besides scheduler and seed.
 
 It is read from each run's scenario.toml, key by key. What all runs have alike is not said. Settings that only some
 schedulers support are compared among runs of one scheduler, so that a comparison of several schedulers stays one of

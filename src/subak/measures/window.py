@@ -1,4 +1,4 @@
-"""The window: the part of a run that is measured, without what was there before it and without the drain behind it.
+"""The window: the measured part of a run, without warm-up and drain.
 
 Tasks count that arrive in it, whenever they start or end, and those from before that still wait as it begins: each with
 the whole of its wait, at both ends. Who never starts counts with its wait until the end. Were they left out, a

@@ -1,1 +1,1 @@
-"""What a command writes: folders and files that appear whole or not at all, in places that were checked first."""
+"""Writes files and folders whole or not at all, in places checked first."""

@@ -1,4 +1,4 @@
-"""Places: what may be written where. Asked before anything is computed, and again before a folder takes its place."""
+"""Checks where a command may write, before it computes and before it replaces a folder."""
 import os
 import re
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-r"""Plain text: what a file says, on one line, unable to steer a terminal or to break a picture.
+r"""Makes text from files harmless: one line, with control characters escaped.
 
 Control characters, among them line feeds, and the marks that turn the direction of writing are shown as escapes such as
 ``\x1b``.

@@ -1,4 +1,4 @@
-"""Workplaces: where a folder or a file grows before it takes its place, and what becomes of it when its writer dies.
+"""The temporary places where output grows, and their cleanup when a writer dies.
 
 A folder NAME grows in a workplace beside its place, the hidden folder `.NAME.partial-TOKEN`, which holds
 

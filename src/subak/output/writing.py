@@ -1,4 +1,4 @@
-"""Writing: folders and files that appear whole or not at all, whatever kills the process that writes them.
+"""Writes folders and files that appear whole or not at all, even if the process is killed.
 
 What has been written is flushed to the disk and then changes names with what is in its place, in one step of the
 kernel. So a place holds what was there before or all of the new at every instant.

@@ -1,1 +1,1 @@
-"""Which machine: feasibility, and the policies that choose among the machines that fit."""
+"""Chooses machines: the policies, and the check of every claim."""

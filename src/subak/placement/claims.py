@@ -1,4 +1,4 @@
-"""The outbox of a decision: which tasks start where. Every claim is checked here before it takes resources.
+"""The outbox of a decision: which task starts where; checks every claim before it takes resources.
 
 A task's status:
   NOT_ARRIVED -> BLOCKED (its stage waits for others) -> WAITING -> RUNNING -> FINISHED

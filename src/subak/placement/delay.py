@@ -1,4 +1,4 @@
-"""Delay scheduling (Zaharia and others, EuroSys 2010, Algorithm 3): a job waits a while for a machine with its input.
+"""Delay scheduling (Zaharia and others, EuroSys 2010, Algorithm 3): a job waits briefly for local input.
 
 What the paper calls a job is a stage here. A machine with room is offered to the stages that wait, that with the
 fewest running tasks first. A stage may start a task there whose input the machine holds; when it has declined offers

@@ -1,4 +1,4 @@
-"""A fair order joined with a placement: the tree of queues says whose task is next, `select_machine` where it goes.
+"""Joins a fair order with a placement: the tree picks the task, `select_machine` the machine.
 
 One instant: (1) what ended and what waits is told to the tree; (2) shapes that fit a machine that was freed may be
 served again, and queues that fell below their limits; (3) a machine is looked for for the next leaf of the order,

@@ -1,4 +1,4 @@
-"""Greedy as in LoTES section 5.2: first fit, else the shortest machine queue, ties random, each queue in order.
+"""Greedy as in LoTES section 5.2: first fit, else the shortest machine queue, ties random.
 
 A machine that has a queue serves it first: an arriving task starts there only behind the tasks that wait, so each
 machine queue is first come, first served. Lane m is the queue of machine m; one lane behind the padded machines

@@ -1,4 +1,4 @@
-"""Machines that are held back for what was passed over for too long.
+"""Holds machines back for tasks that were passed over for too long.
 
 Where small tasks keep coming, a wide task finds no machine with enough free at once, and a gang never enough machines:
 each time its turn comes in vain, and others take what was freed. From *after* seconds of that on, machines are held

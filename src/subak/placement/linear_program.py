@@ -1,4 +1,4 @@
-"""A linear program that grows by columns: the one place that speaks to HiGHS.
+"""Solves linear programs that grow by columns, with HiGHS.
 
 HiGHS runs in a thread beside the caller's, which waits in Python and so hears Ctrl-C and SIGTERM; HiGHS asks after each
 iteration whether it is to stop, and what was heard goes on to the caller when it has.

@@ -1,4 +1,4 @@
-"""An order joined with a placement: who is served next comes from the lanes, where from `select_machine`.
+"""Joins an order with a placement: lanes pick the task, `select_machine` the machine.
 
 One round: (1) the lanes that may have a chance contend; (2) the lane whose first task ranks best is asked for a
 machine; (3) a task that gets one leaves its lane, a lane that gets none is out of this round; (4) until none is left.

@@ -1,4 +1,4 @@
-"""Preemption for fairness: a queue below its guarantee takes a place back from the queue furthest above its own.
+"""Preempts for fairness: a queue below its guarantee reclaims from the queue furthest above its own.
 
 Rules:
 - A queue takes only up to its guarantee, the next task included, and only what it lacks a machine for.

@@ -1,4 +1,4 @@
-"""Schedulers by name: an order joined with a placement, a pair of hooks, or the architecture of a federation.
+"""The schedulers by name: an order with a placement, a pair of hooks, or a federation.
 
 A name may carry options behind plus signs, in any order: ``first-fit+backfill+shortest-first``, ``tetris+normalised``.
 """

@@ -1,4 +1,4 @@
-"""Tetris as in LoTES section 5.2: the highest score over all waiting tasks and all machines, exactly.
+"""Tetris as in LoTES section 5.2: the exact best score over all waiting tasks and machines.
 
 score = alignment_weight * (request . free) - work_weight * run_time * (request . 1), in natural amounts. Tasks of
 one shape differ only in their run time, so they wait in one lane, shortest first, and only its first task competes.

@@ -1,4 +1,4 @@
-"""What schedulers may be tuned in: parameters with ranges, of LoTES and of policies in files; federations have theirs.
+"""Declares the tunable parameters of central schedulers and of policies in files.
 
 The ranges are those in which a better value is worth looking for, narrower than what is allowed: what a federation or
 LoTES refuses is said in their settings.

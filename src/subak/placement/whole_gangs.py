@@ -1,4 +1,4 @@
-"""Gangs, each of which starts as a whole or not at all: who is in one, and those that wait beside single tasks.
+"""Starts gangs whole or not at all under fair orders, beside single tasks.
 
 A gang waits when none of its tasks is missing. Under a scheduler that places tasks one by one (Tetris, Greedy, LoTES)
 those that wait go first at each instant, in the scheduler's order of their first tasks; each task goes where the

@@ -1,1 +1,1 @@
-"""Where tasks wait, and the orders in which they are served."""
+"""Where tasks wait, and in which order they are served."""

@@ -1,4 +1,4 @@
-"""The exact fluid allocation once more, by flattening: what a node holds, as a function of its own share.
+"""The exact fluid allocation as a function of a node's share, by flattening the tree.
 
 Between two saturations a node's vector is a piecewise linear function of its share, its *curve*, made of its children's
 curves alone. So one pass from the leaves to the root gives the curve of everything; the first point of the root's curve

@@ -1,4 +1,4 @@
-"""Fair orders at work: the hierarchy of a workload or of a pooled machine, by the name of an order."""
+"""Builds the fair orders by name, over a workload's tree or a pooled machine."""
 from typing import NamedTuple
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Weights for the leaves of a tree, so that a flat weighted DRF shares as the tree would: MCH's, collapsed, exact.
+"""Computes leaf weights for a flat DRF that shares as the tree would: MCH's, collapsed and exact.
 
 MCH (You et al., IEEE Communications Letters 2019, section III): a leaf that asks for k', the resource that is saturated
 first, weighs the product over its ancestors below the root of 1 / mu, mu being the ancestor's dominant share when its

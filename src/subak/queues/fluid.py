@@ -1,4 +1,4 @@
-"""The exact fluid allocation of H-DRF: what its shares tend to as tasks become infinitely small. The reference.
+"""The exact fluid allocation of H-DRF, the limit for infinitely small tasks; the reference.
 
 A leaf is blocked when it has all its tasks, or asks for a resource that is saturated or of which a queue at or above it
 holds its limit. A queue is blocked when all its children are. Over the resources that are not saturated:

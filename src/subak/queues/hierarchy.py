@@ -1,4 +1,4 @@
-"""Who is served next in a weighted tree: leaves with waiting tasks, and per node the least key among them.
+"""Chooses the leaf to serve next in a weighted tree, by the least key at each node.
 
 A leaf holds tasks that are alike (of one shape) and belong to one job; its share is its dominant share. The children of
 a node meet pairwise in joins, so that the next leaf is found, and a change is told to the root, in a logarithm of the

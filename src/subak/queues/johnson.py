@@ -1,4 +1,4 @@
-"""Johnson's order of jobs, as HMHS generalises it to jobs of many tasks (hmhs 3.1, equations 1 and 4).
+"""Johnson's order of jobs, as HMHS generalises it to jobs of many tasks (HMHS 3.1, equations 1 and 4).
 
 A job's maps count as one operation and its reduces as another, each as long as all its tasks one after the other on a
 machine of mean speed. With one task a stage and one machine for each, this is Johnson's rule, which is optimal there.

@@ -1,4 +1,4 @@
-"""Where tasks wait: lanes, each a pairing heap ordered by (rank, task number).
+"""Lanes of waiting tasks, each a pairing heap ordered by (rank, task number).
 
 One lane is a strict queue; a lane per shape lets later tasks that fit go ahead; a lane per machine is a machine
 queue. Links are arrays over the tasks, so a waiting task costs eight bytes and no allocation.

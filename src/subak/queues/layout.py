@@ -1,4 +1,4 @@
-"""From a tree of queues and its leaves to the slots of a hierarchy."""
+"""Lays out a tree of queues as the slots of a hierarchy."""
 from typing import NamedTuple
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A line of members at fixed places, each with a key: who is the first whose key is below a bound.
+"""Finds the first member of a line whose key is below a bound.
 
 A segment tree of the least keys, so that a change and a question cost the logarithm of the places. A key of inf is
 never below a bound: such a member is not in the line.

@@ -1,4 +1,4 @@
-"""The fair orders by name; what they are made of is in hierarchy.py, which takes a while to load."""
+"""The fair orders by name, without loading the kernels."""
 from typing import NamedTuple
 
 DRF, HDRF, HDRF_FAST, MCH, MCH_EXACT, COLLAPSED = range(6)

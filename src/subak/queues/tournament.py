@@ -1,4 +1,4 @@
-"""A tournament of waiting tasks: who is served first of those that fit what a machine has free.
+"""Finds the first waiting task among those that fit a machine's free amounts.
 
 Lanes are in groups, a lane for each shape, and go by their turns; those of one turn go by their first tasks' numbers.
 Each group is a binary tree over its lanes; a node knows the first task and the least amounts asked of those below it,

@@ -1,4 +1,4 @@
-"""The weighted tree of queues: read from TOML, or made of a workload's queue paths.
+"""The weighted tree of queues, read from TOML or made of a workload's queue paths.
 
 ```toml
 capacity = { cpu = 200, memory = 200 }  # of all machines together; what `subak fair` divides

@@ -1,1 +1,1 @@
-"""What happened: runs read back, compared, drawn and written down."""
+"""Reads runs back, compares them, and shows them as pages, tables and charts."""

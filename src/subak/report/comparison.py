@@ -1,4 +1,4 @@
-"""The comparison: one row a measure, one value a scheduler (the mean over its seeds), and which value is best."""
+"""Compares schedulers: one row per measure, one value per scheduler (mean over seeds), best marked."""
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence

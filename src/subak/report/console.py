@@ -1,4 +1,4 @@
-"""The terminal: all that is printed goes through here, so that no text from a file can steer it.
+"""Prints everything that goes to the terminal, with control characters escaped.
 
 What is piped is as wide as it needs to be, so that no table loses anything. Strings are plain; square brackets and
 words between colons are what they are, not styles and emoji.

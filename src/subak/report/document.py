@@ -1,4 +1,4 @@
-"""Every page and picture that Subak writes: one skeleton, one policy of what may run, charts as data for one script.
+"""Writes every page and picture: one skeleton, one content policy, charts as data for one script.
 
 Data reaches a page as text or as JSON, never as markup or script: `tags` escapes both. Should that ever fail, the
 page's policy still runs nothing but the scripts whose hashes it names.

@@ -1,4 +1,4 @@
-"""Why one task of a run stands as it stands, in words: what it asked, how it went, and what it still lacks."""
+"""Explains in words why a task of a run is in its state, and what it still lacks."""
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

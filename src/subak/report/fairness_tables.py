@@ -1,4 +1,4 @@
-"""Tables of fairness: the queues that lacked the most, on the page, in files and in the terminal."""
+"""Tables of fairness: the queues that lacked the most."""
 from typing import Any
 
 import polars as pl

@@ -1,4 +1,4 @@
-"""What is said below a comparison: what was measured, what seeds changed, and what a mark means."""
+"""The notes below a comparison: what was measured, what seeds changed, what marks mean."""
 import math
 from collections.abc import Iterable, Iterator, Sequence
 

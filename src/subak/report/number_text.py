@@ -1,4 +1,4 @@
-"""Numbers as text: durations, shares, counts and bytes as people say them, the same on pages and in terminals."""
+"""Formats durations, shares, counts and bytes, the same on pages and in terminals."""
 from collections.abc import Callable, Sequence
 
 NOTHING = "–"  # noqa: RUF001 - what a table shows where a value does not exist

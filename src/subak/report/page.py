@@ -1,4 +1,4 @@
-"""The page: one HTML file with everything in it, readable offline, on a phone, in light and in dark, and on paper."""
+"""Writes the report's page: one self-contained HTML file, readable offline, on a phone and on paper."""
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Pictures of a report's charts, as files."""
+"""Writes a report's charts as picture files."""
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

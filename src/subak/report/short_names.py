@@ -1,4 +1,4 @@
-"""Short names: what is long and says nothing, such as the hash of a user's name, is cut where names still differ."""
+"""Shortens long names, such as hashes, where they still differ."""
 from collections.abc import Iterable
 
 PART_MAX = 20  # characters of a part of a path that is shown whole

@@ -1,4 +1,4 @@
-"""Columns beside each other, as many as the terminal is wide; those that do not fit go below."""
+"""Lays out columns side by side as far as the terminal is wide, and the rest below."""
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Tags: the little HTML the pages need; whatever is not markup made here is text, and becomes it in one place."""
+"""Builds HTML tags; all other text is escaped here."""
 import json
 from collections.abc import Iterable
 from typing import Any

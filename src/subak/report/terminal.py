@@ -1,4 +1,4 @@
-"""The terminal's tables: a comparison with measures as rows, as wide as the terminal, and one run in a panel."""
+"""Prints comparisons and runs as tables as wide as the terminal."""
 from collections.abc import Iterator
 from itertools import groupby
 

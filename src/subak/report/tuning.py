@@ -1,4 +1,4 @@
-"""A tuning as tables: in the terminal, and as a page."""
+"""Shows a tuning as tables, in the terminal and on a page."""
 from markupsafe import Markup
 from rich.table import Table
 

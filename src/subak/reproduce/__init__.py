@@ -1,1 +1,1 @@
-"""The papers: each one's figures beside what is measured here, with the reason where they differ."""
+"""Reproduces papers: each one's figures beside those measured here, with reasons for differences."""

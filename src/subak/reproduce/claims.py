@@ -1,4 +1,4 @@
-"""A paper's figures measured here: tables and named numbers, and claims that are bounds on those numbers."""
+"""A paper's claims: bounds on named numbers that are measured here, and the verdicts on them."""
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""A federated run and what papers ask of it: allocation times, their parts, messages, preemptions."""
+"""Runs federations for papers, and measures allocation times, messages and preemptions."""
 from typing import Any, NamedTuple
 
 import numpy as np

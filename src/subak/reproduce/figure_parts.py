@@ -1,4 +1,4 @@
-"""What the charts of the reproduced papers are made of."""
+"""Common parts of the charts of reproduced papers."""
 from typing import Any
 
 import altair as alt

@@ -1,4 +1,4 @@
-"""How far a run was from its shares, and what preemption cost."""
+"""Measures how far a run was from its shares, and the cost of preemption."""
 import numpy as np
 
 from subak.placement.claims import TASK_FINISHED

@@ -1,4 +1,4 @@
-"""A reproduction's page: tables and drawn figures in one HTML file, without scripts, readable offline.
+"""The page of a reproduction: tables and figures in one HTML file without scripts.
 
 No script looks how wide a table is, so each says by its number of columns below which width it has a line a cell.
 """

@@ -1,4 +1,4 @@
-"""The workloads and machines of the Megha paper, as near as what is public allows.
+"""The workloads and machines of the Megha paper, as near as public data allows.
 
 The paper's samples (4,550 tasks of Google, 8,000 of Alibaba, 10,173 of Cloudera) are not public; what stands for each
 is said in its docstring. Task and machine constraints are the authors' own frequencies.

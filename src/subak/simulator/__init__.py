@@ -1,1 +1,1 @@
-"""Runs the core on a heap of events: in order of time, with effects applied in one place."""
+"""Runs the core on a heap of events, in order of time, with effects applied in one place."""

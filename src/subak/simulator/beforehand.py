@@ -1,4 +1,4 @@
-"""What a run is refused for where that can be told before its state is built and its engine compiled."""
+"""Refuses impossible runs by their inputs, before anything is built or compiled."""
 import numpy as np
 
 from subak.errors import InputError

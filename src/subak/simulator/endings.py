@@ -1,4 +1,4 @@
-"""How the tasks of a run ended that had a plan of failures: which were given up, and why."""
+"""Records which tasks of a run with planned failures were given up, and why."""
 from typing import NamedTuple
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""How estimates of run times are asked for, in words; what each means is in engine/estimates.py."""
+"""Parses how run-time estimates are asked for (their meaning is in engine/estimates.py)."""
 import math
 
 from subak.errors import InputError

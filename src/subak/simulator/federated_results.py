@@ -1,4 +1,4 @@
-"""What only a federated run can say: parts of the allocation time, masters, why tasks wait, what views held."""
+"""Results of federated runs only: parts of the allocation time, masters, wait reasons, views."""
 from collections.abc import Callable
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Why tasks wait, or can never start, that must start together with others, where one scheduler sees everything."""
+"""Says why gangs wait or can never start, under a central scheduler."""
 import numpy as np
 
 from subak.placement.claims import TASK_FINISHED, TASK_UNPLACEABLE, TASK_WAITING

@@ -1,4 +1,4 @@
-"""What a finished run is."""
+"""The outcome of a finished run, as arrays."""
 from __future__ import annotations
 
 import math

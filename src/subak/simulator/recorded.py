@@ -1,4 +1,4 @@
-"""The run that a log records: each task starts when it did, and no scheduler decides anything.
+"""Replays a log as recorded: each task starts when it did, and no scheduler decides.
 
 The log does not say on which of the fleet's machines a task ran, so there is none: the fleet is what utilisation is
 measured by, and may hold less than the log's tasks ask for together, where its scheduler gave less than was asked for

@@ -1,4 +1,4 @@
-"""What no run could mean, told from its settings alone; beforehand.py looks at the workload and the fleet too."""
+"""Refuses runs whose settings contradict each other (beforehand.py checks the inputs)."""
 import math
 
 from subak.errors import InputError

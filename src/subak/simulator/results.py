@@ -1,4 +1,4 @@
-"""From arrays to tables: what a finished run says of every task, interval and lost attempt."""
+"""Turns the arrays of a finished run into tables of tasks, intervals and lost attempts."""
 import numpy as np
 import polars as pl
 

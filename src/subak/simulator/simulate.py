@@ -1,4 +1,4 @@
-"""A run: one scheduler on one workload and fleet with one seed, from the first event to the last."""
+"""Simulates one scheduler on one workload and fleet with one seed."""
 from __future__ import annotations
 
 import math

@@ -1,1 +1,1 @@
-"""What arrives: jobs, stages and tasks."""
+"""The workload: jobs, stages and tasks."""

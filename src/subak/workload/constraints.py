@@ -1,4 +1,4 @@
-"""Placement constraints of a fleet: predicates on machine attributes, evaluated to one truth value a machine."""
+"""Evaluates placement constraints over a fleet: one truth value per machine."""
 import numpy as np
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""The days of a trace, and other weeks like it: what its one answer is worth is told by drawing its days anew.
+"""Cuts a trace into days and redraws them, to see how an answer varies over other weeks.
 
 A trace is one draw of what may arrive. Its whole days are put into each other's places, with replacement: a day of the
 same class, weekday or weekend, in the place of each. That is done in two ways. Whole days move with all that arrives in

@@ -1,4 +1,4 @@
-"""Demand: what a workload would use over time if every task started on arrival, against what a fleet has."""
+"""Computes the demand of a workload over time if every task started on arrival."""
 import msgspec
 import numpy as np
 import polars as pl

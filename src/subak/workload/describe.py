@@ -1,4 +1,4 @@
-"""A description: what a workload holds, as plain values that a table, a page or JSON can show."""
+"""Describes a workload in plain values for tables, pages and JSON."""
 import msgspec
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""MapReduce batches: jobs, machines and their speeds drawn as HMHS draws them (section 4.1 and Table 1).
+"""Draws MapReduce batches: jobs, machines and speeds as in HMHS (section 4.1 and Table 1).
 
 What the paper leaves open is chosen so: times are real numbers, a job's class is drawn and not dealt out, V_ij^m and
 V_ij^r are drawn for each job and machine independently, and which machines are slow is drawn once, in the number that

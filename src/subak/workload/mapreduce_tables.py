@@ -1,4 +1,4 @@
-"""MapReduce jobs as tables: a map stage, and a reduce stage that waits for it, of alike tasks.
+"""Makes tables of MapReduce jobs: a map stage, and a reduce stage that waits for it.
 
 A job is a row of numbers; whoever has such rows, from a trace or from a law, makes stages and tasks of them here.
 """

@@ -1,4 +1,4 @@
-"""Which stages of a job are its maps and which its reduces, and whether a workload is one of MapReduce jobs.
+"""Finds the map and reduce stages of jobs, and whether a workload is all MapReduce.
 
 A stage that waits for another is a reduce; so is one that waits for none and is called "reduce". The others are maps.
 """

@@ -1,4 +1,4 @@
-"""A workload that comes through a pipe: its folder as a tar, which is unpacked, in bounded memory, before it is read.
+"""Reads a workload from a pipe: a tar of its folder, unpacked in bounded memory.
 
 What a run must know before its first task, all jobs and stages and how many tasks each has, is known when the last task
 has been made. So the tasks go through the disk, of which a scratch folder takes as much as the workload's.

@@ -1,4 +1,4 @@
-"""Predicates on machine attributes, for one machine at a time; `constraints.py` evaluates them over a whole fleet."""
+"""Predicates on machine attributes for one machine; constraints.py evaluates them over a fleet."""
 import operator
 import re
 

@@ -1,4 +1,4 @@
-"""Another workload like a given one, for each seed: so that the same figure three times is not called three runs.
+"""Makes another workload like a given one for each seed, so that repeated runs differ.
 
 - `model`: a workload that `subak generate` made is drawn anew, with another seed of the model.
 - `days`: of a trace, the first seed is the trace itself, and others draw its days anew: even seeds whole days, odd ones

@@ -1,4 +1,4 @@
-"""Samples: the workloads that the package ships."""
+"""The workloads that the package ships."""
 from importlib.resources import files
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A workload whose tasks stay on the disk, and are read some at a time; or one whose tasks are all in memory.
+"""A workload read block by block from disk, or held in memory.
 
 Jobs and stages are read whole. Of the tasks it is known how many there are, how many of each stage, and when the first
 and the last arrive. They must be sorted by arrival, as every folder is that Subak writes.

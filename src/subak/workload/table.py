@@ -1,4 +1,4 @@
-"""The workload: three columnar tables, exact and checked once, and their folder form.
+"""The workload's tables: jobs, stages, tasks; checked once, with a folder form.
 
 - jobs: one row a job; `queue` is a path such as `org/department/user`, at most 64 levels deep.
 - stages: one row a set of alike tasks of a job; one int32 column per resource, in declared units.

@@ -1,4 +1,4 @@
-"""What a scheduler sees of the tasks: numbers only, alike tasks sharing a shape."""
+"""The tasks as a scheduler sees them: arrays of numbers; alike tasks share a shape."""
 from typing import NamedTuple, Protocol
 
 import numpy as np

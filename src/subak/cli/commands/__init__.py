@@ -1,1 +1,1 @@
-"""One file a command."""
+"""What each command does, one file per command."""

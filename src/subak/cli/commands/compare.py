@@ -1,4 +1,4 @@
-"""`subak compare`: many schedulers and seeds on one workload, as many runs at once as there are cores."""
+"""`subak compare`: runs many schedulers and seeds on one workload, one run per core at a time."""
 from pathlib import Path
 
 from subak.cli.progress import RunBars

@@ -1,4 +1,4 @@
-"""`subak experiment`: a study is checked, what is missing of it is run, and table and page are written."""
+"""`subak experiment`: runs the missing points of a study and writes its table and page."""
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`subak explain`: why one task of a run stands as it stands; `subak explain lotes`: what LoTES plans."""
+"""`subak explain`: says why a task of a run is in its state; `subak explain lotes` shows LoTES's plan."""
 from pathlib import Path
 
 from rich.table import Table

@@ -1,4 +1,4 @@
-"""`subak explain lotes`: classes, lambda*, who serves whom, and which machines emulate which bin."""
+"""`subak explain lotes`: prints the classes, lambda*, the allocation and the bins of LoTES's plan."""
 from __future__ import annotations
 
 from pathlib import Path

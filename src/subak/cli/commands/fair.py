@@ -1,4 +1,4 @@
-"""`subak fair`: what each fair order gives the queues of a tree, beside what they are guaranteed."""
+"""`subak fair`: shows what each fair order gives each queue of a tree, beside its guarantee."""
 from pathlib import Path
 
 import numpy as np

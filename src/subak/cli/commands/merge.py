@@ -1,4 +1,4 @@
-"""`subak merge`: the records of shards in one folder, with the table and the page of the whole study."""
+"""`subak merge`: joins the records of shards into one folder, with the study's table and page."""
 from pathlib import Path
 
 from subak.errors import InputError, RunError

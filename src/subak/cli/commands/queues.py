@@ -1,4 +1,4 @@
-"""`subak queues` of files: the tree of queues of a workload or of a file, and what is in them."""
+"""`subak queues` on files: prints the tree of queues of a workload or a tree file."""
 import math
 from pathlib import Path
 

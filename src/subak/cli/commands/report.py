@@ -1,4 +1,4 @@
-"""`subak report`: one page, pictures of its charts and its tables as files, from a run or a comparison."""
+"""`subak report`: writes the page, pictures and table files of a run or a comparison."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`subak schedulers`: what there is to choose from."""
+"""`subak schedulers`: lists the schedulers."""
 from rich.table import Table
 
 from subak.placement.schedulers import KNOWLEDGE, NETWORK_SETTINGS, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler

@@ -1,4 +1,4 @@
-"""`subak simulate`: one scheduler on one workload."""
+"""`subak simulate`: runs one scheduler on one workload."""
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

@@ -1,4 +1,4 @@
-"""`subak size`: the fewest machines of a kind, or of a mix, with which all objectives hold."""
+"""`subak size`: finds the fewest machines, of a kind or a mix, that meet all objectives."""
 from pathlib import Path
 
 import msgspec

@@ -1,4 +1,4 @@
-"""`subak tune`: the search for a scheduler's parameters, and how they do elsewhere."""
+"""`subak tune`: searches for a scheduler's best parameters and tests them on other seeds."""
 from pathlib import Path
 
 import optuna

@@ -1,1 +1,1 @@
-"""Commands for a federation that runs: each asks it over HTTP, and loads nothing of the simulator."""
+"""Commands for a running federation: they ask over HTTP and load nothing of the simulator."""

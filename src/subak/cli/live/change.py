@@ -1,4 +1,4 @@
-"""`subak cancel` and `subak preempt`: what is to end."""
+"""`subak cancel` and `subak preempt`: end jobs and tasks."""
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""`subak apply`: a new configuration while the federation runs, and what the shared words queues and explain show."""
+"""`subak apply`: changes the configuration of a running federation; also answers live `queues` and `explain`."""
 import sys
 from pathlib import Path
 from typing import Annotated

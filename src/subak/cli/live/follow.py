@@ -1,4 +1,4 @@
-"""`subak logs` and `subak watch`: what a task writes, and how a job goes, while it goes."""
+"""`subak logs` and `subak watch`: follow a task's output and a job's progress."""
 import re
 import sys
 import time

@@ -1,4 +1,4 @@
-"""The options that describe a job, of `subak run` and of scripts that `subak submit` takes."""
+"""Declares the options that describe a job, for `subak run` and for scripts given to `subak submit`."""
 import os
 import re
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`subak list`, `subak describe`, `subak history`: what became of jobs and tasks."""
+"""`subak list`, `subak describe`, `subak history`: show the state and history of jobs and tasks."""
 import re
 import time
 from pathlib import Path

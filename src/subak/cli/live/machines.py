@@ -1,4 +1,4 @@
-"""`subak machines`, `subak cordon`, `subak uncordon`, `subak drain`: where tasks run, and may not."""
+"""`subak machines`, `cordon`, `uncordon`, `drain`: list machines and take them in and out of service."""
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""The options and arguments that commands of a live federation share, and how they reach it."""
+"""Declares the options that live commands share, and connects them to the federation."""
 import re
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`subak global-master`, `subak local-master`, `subak worker`: the processes of a federation, each from its file.
+"""`subak global-master`, `local-master`, `worker`: start one process of a federation from its file.
 
 A worker loads nothing of the scheduler: it runs on every machine.
 """

@@ -1,4 +1,4 @@
-"""`subak queues` and `subak explain`: words that ask a live federation, or look at files of the simulator.
+"""Sends `subak queues` and `subak explain` to a live federation or to the simulator's files.
 
 Which is meant is seen from the arguments. The simulator is loaded only for the latter.
 """

@@ -1,4 +1,4 @@
-"""How answers of a federation are printed: as tables, JSON or YAML, none of which can steer a terminal."""
+"""Prints answers of a federation as tables, JSON or YAML, with control characters escaped."""
 import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""`subak store`: the data folders of masters, looked through, copied, put back."""
+"""`subak store`: checks, copies and restores the data folders of masters."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`subak submit` and `subak run`: jobs from files, and a command as a job."""
+"""`subak submit` and `subak run`: submit jobs from files, or one command as a job."""
 import sys
 import threading
 from pathlib import Path

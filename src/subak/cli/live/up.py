@@ -1,4 +1,4 @@
-"""`subak up` and `subak down`: a whole federation on this machine."""
+"""`subak up` and `subak down`: start and stop a whole federation on this machine."""
 import sys
 import time
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""What `subak up` shows: in a terminal all there is to be seen, anew several times a second, else a line an event."""
+"""Draws the screen of `subak up`: a live view in a terminal, one line per event elsewhere."""
 import sys
 import time
 

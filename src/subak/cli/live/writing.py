@@ -1,4 +1,4 @@
-"""What tasks have written, to standard output: bytes as they are, but to a terminal, which they are not to steer."""
+"""Copies the output of tasks to standard output; on a terminal, control characters are escaped."""
 import codecs
 import re
 from collections.abc import Iterable

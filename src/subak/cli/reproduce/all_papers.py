@@ -1,4 +1,4 @@
-"""`subak reproduce all`: every paper's own figures, and one page with the six scoreboards."""
+"""`subak reproduce all`: measures every paper's figures and writes one page of scoreboards."""
 from pathlib import Path
 
 from markupsafe import Markup

@@ -1,4 +1,4 @@
-"""A scoreboard: what became of a paper's claims; and how verdicts look in the terminal."""
+"""Draws a scoreboard of a paper's claims and their verdicts."""
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""`subak reproduce`: a paper's figures beside what is measured here."""
+"""`subak reproduce`: sets a paper's figures beside those measured here."""
 from pathlib import Path
 from typing import Annotated
 

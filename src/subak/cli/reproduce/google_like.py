@@ -1,4 +1,4 @@
-"""`subak reproduce google-like`: the tables of the paper, measured and generated."""
+"""`subak reproduce google-like`: sets the paper's tables beside measured and generated ones."""
 from itertools import groupby
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The papers that `subak reproduce` runs experiments of, with the options that are each one's own."""
+"""Lists the papers that `subak reproduce` knows, with the options of each."""
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

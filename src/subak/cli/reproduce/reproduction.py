@@ -1,4 +1,4 @@
-"""A paper reproduced: its experiments run, claims and tables printed, the page written; the same for every paper."""
+"""Runs the experiments of a paper, prints its claims and tables, and writes its page."""
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""How long a reproduction may still take, told from how long its figures took so far."""
+"""Estimates how much longer a reproduction takes from the time of the figures so far."""
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

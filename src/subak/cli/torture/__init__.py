@@ -1,1 +1,1 @@
-"""`subak torture`: command.py, the command; live.py, nodes; exhaustive.py, every interleaving."""
+"""`subak torture`, in its three forms."""

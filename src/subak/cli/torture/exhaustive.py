@@ -1,4 +1,4 @@
-"""`subak torture --exhaustive`: every interleaving of tiny federations."""
+"""`subak torture --exhaustive`: walks every interleaving of tiny federations."""
 import typer
 from rich.progress import SpinnerColumn
 from rich.table import Table

@@ -1,4 +1,4 @@
-"""`subak torture --live`: federations of nodes, as processes run them, in a world that breaks."""
+"""`subak torture --live`: runs federations of live nodes under simulated faults."""
 import time
 from collections import Counter
 

@@ -1,1 +1,1 @@
-"""What is typed: the arguments, options and help of commands; what they do is loaded when one is called."""
+"""The arguments, options and help of commands; it loads nothing heavy."""

@@ -1,4 +1,4 @@
-"""How `subak compare` is called."""
+"""Declares the arguments and help of `subak compare`."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How `subak convert` is called."""
+"""Declares the arguments and help of `subak convert`."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How `subak experiment` is called."""
+"""Declares the arguments and help of `subak experiment`."""
 from pathlib import Path
 from typing import Annotated
 

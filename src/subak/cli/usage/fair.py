@@ -1,4 +1,4 @@
-"""How `subak fair` is called."""
+"""Declares the arguments and help of `subak fair`."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How `subak fit` is called."""
+"""Declares the arguments and help of `subak fit`."""
 from pathlib import Path
 from typing import Annotated, Literal
 

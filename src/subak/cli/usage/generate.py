@@ -1,4 +1,4 @@
-"""How `subak generate` is called."""
+"""Declares the arguments and help of `subak generate`."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How `subak generate-mapreduce` is called."""
+"""Declares the arguments and help of `subak generate-mapreduce`."""
 from pathlib import Path
 from typing import Annotated
 

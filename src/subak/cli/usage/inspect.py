@@ -1,4 +1,4 @@
-"""How `subak inspect` is called."""
+"""Declares the arguments and help of `subak inspect`."""
 from pathlib import Path
 from typing import Annotated
 

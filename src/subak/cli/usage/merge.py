@@ -1,4 +1,4 @@
-"""How `subak merge` is called."""
+"""Declares the arguments and help of `subak merge`."""
 from pathlib import Path
 from typing import Annotated
 

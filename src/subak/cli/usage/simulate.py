@@ -1,4 +1,4 @@
-"""How `subak simulate` is called."""
+"""Declares the arguments and help of `subak simulate`."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""How `subak size` is called."""
+"""Declares the arguments and help of `subak size`."""
 from pathlib import Path
 from typing import Annotated
 

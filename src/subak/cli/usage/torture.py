@@ -1,4 +1,4 @@
-"""How `subak torture` is called."""
+"""Declares the arguments and help of `subak torture`."""
 from typing import Annotated
 
 import typer

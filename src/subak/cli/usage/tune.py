@@ -1,4 +1,4 @@
-"""How `subak tune` is called."""
+"""Declares the arguments and help of `subak tune`."""
 from pathlib import Path
 from typing import Annotated
 

@@ -1,1 +1,1 @@
-"""How many machines it takes: sizes are tried until the fewest that keep all objectives are known."""
+"""Sizing: finds the fewest machines that meet all objectives."""

@@ -1,4 +1,4 @@
-"""What sizing has found: sizes with what each objective came to over the seeds, and the fewest machines that do."""
+"""The answer of a sizing: the sizes tried, the value of each objective, and the fewest machines."""
 import itertools
 import math
 from collections.abc import Callable, Sequence

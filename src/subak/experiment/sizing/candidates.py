@@ -1,4 +1,4 @@
-"""Which machines there may be: of a kind, of a mix from a file, or as the fleet's are; each may have a price."""
+"""The machines to choose from: one kind, a mix from a file, or the fleet's own; each may have a price."""
 from dataclasses import dataclass
 from pathlib import Path
 

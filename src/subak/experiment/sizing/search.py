@@ -1,4 +1,4 @@
-"""Bisection over the number of machines: for the fewest that keep all objectives, and for the ends of its interval.
+"""Bisects over the number of machines, for the answer and for the ends of its interval.
 
 At each size the mean of every objective over the seeds has a 95 % interval. The fewest machines are those of the first
 size at which all means keep their bounds. That answer's interval goes from the first size at which no interval excludes

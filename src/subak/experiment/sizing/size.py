@@ -1,4 +1,4 @@
-"""Sizing: for each kind or mix of machines the fewest that keep all objectives, and of them the cheapest."""
+"""Finds, for each kind or mix, the fewest machines that meet all objectives, and the cheapest of these."""
 import math
 from collections.abc import Callable
 

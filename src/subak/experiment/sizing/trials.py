@@ -1,4 +1,4 @@
-"""Runs of a number of machines with a seed: what each objective comes to; in this process, or in some that stay alive.
+"""Simulates one number of machines with one seed and measures each objective.
 
 A seed gives every size the same workload, which a process keeps while there is room for it.
 """

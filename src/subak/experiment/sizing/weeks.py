@@ -1,4 +1,4 @@
-"""What other weeks may take: the answer on each draw of a trace's days, and the intervals that follow from them.
+"""Repeats a sizing on redrawn days of the trace, for intervals over other weeks.
 
 The trace's own answer is the estimate; the logarithms of the answers on draws tell the spread (measures/intervals.py).
 The next week varies once more, so that its interval is wider by the root of 2. What to buy is its upper end, 95 % from

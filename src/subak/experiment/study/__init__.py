@@ -1,1 +1,1 @@
-"""Studies: many points of settings, each simulated once for all; what is known of a run is kept by its digest."""
+"""Studies: many combinations of settings, each simulated once; results are kept by digest."""

@@ -1,4 +1,4 @@
-"""What a run is known by: a digest of all that its result depends on, wherever that is read from.
+"""Computes the digest that identifies a run: a hash of everything that its result depends on.
 
 That is the contents of the files that it reads, its scheduler, settings and seed, the code that decides and measures,
 and the versions of the libraries that it computes with. Titles, paths, and faces such as pages and the command line are

@@ -1,4 +1,4 @@
-"""A study file: a scenario file in which any key may hold a list, with a value for each point.
+"""A study file: a scenario file in which any key may hold a list, with one value for each point.
 
     title = "Heartbeats of Megha"
     workload = "google2011-sampled"           # one value: that of all runs

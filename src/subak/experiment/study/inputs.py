@@ -1,4 +1,4 @@
-"""What a process loads once for many runs: workloads, as a seed draws them, and fleets."""
+"""Loads the workloads and fleets of a study once per process."""
 from collections.abc import Callable
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Runs of a study on a Ray cluster, whose processes do what those of this machine would; Ray says which does what.
+"""Runs a study on a Ray cluster; Ray assigns the runs to its processes.
 
 Workload, fleet and other files are read there by the names that they have here, and Subak is the same there: a run
 whose files or whose code differ is refused.

@@ -1,4 +1,4 @@
-"""The plan of a study: all its runs, each known by its digest, once everything that they read has been checked."""
+"""Plans a study: lists all runs with their digests, after checking every input."""
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The points of a study: a scenario for each combination of places on its axes."""
+"""Expands a study into its points: one scenario for each combination of values."""
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager

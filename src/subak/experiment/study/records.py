@@ -1,4 +1,4 @@
-"""Records: what is known of each run, one file a run, named by the run's digest: a summary, or why there is none."""
+"""Keeps one file per run, named by the run's digest: its summary, or the reason for its failure."""
 from collections.abc import Iterable
 from pathlib import Path
 

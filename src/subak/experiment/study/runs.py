@@ -1,4 +1,4 @@
-"""Runs of a study, on this machine or another: what a process is told, and the record that it answers with."""
+"""Carries out one run of a study in any process, and returns its record."""
 import logging
 from collections.abc import Generator, Mapping
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Shards: parts of a study that are done apart, such as by the tasks of a Slurm array."""
+"""Splits a study into shards that run apart, for example as tasks of a Slurm array."""
 import re
 from collections.abc import Mapping
 from typing import TypeVar

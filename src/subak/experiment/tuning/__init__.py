@@ -1,1 +1,1 @@
-"""Tuning: which settings of a scheduler do best on some seeds, and whether they still do on others."""
+"""Tuning: searches for settings that do best on some seeds, and tests them on others."""

@@ -1,4 +1,4 @@
-"""What is asked of a tuning: which parameters, in which ranges, to make what smaller, on which seeds.
+"""Reads the question of a tuning: parameters, ranges, objective and seeds.
 
 Loads nothing heavy: the command line asks this before anything is loaded.
 """

@@ -1,4 +1,4 @@
-"""The search: Optuna's tree-structured Parzen estimator (Bergstra and others, NIPS 2011) over finished trials.
+"""Searches with Optuna's tree-structured Parzen estimator (Bergstra and others, NIPS 2011).
 
 What is tried next depends on the finished trials, the seed and their number alone. So a tuning that was killed and goes
 on does what it would have done, and the journal holds nothing but finished trials. Trial 0 is the settings as given.

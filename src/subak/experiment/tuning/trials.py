@@ -1,4 +1,4 @@
-"""Runs of a tuning: each seed of a trial in a process that keeps its inputs, so that a policy that dies is noticed."""
+"""Runs the trials of a tuning, one process per seed, so that a crashing policy is noticed."""
 import functools
 import multiprocessing
 from concurrent.futures.process import BrokenProcessPool

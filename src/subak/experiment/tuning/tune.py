@@ -1,4 +1,4 @@
-"""A tuning from its question to its result, and the folder that it can go on in."""
+"""Runs a tuning from question to result, in a folder from which it can resume."""
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,1 +1,1 @@
-"""What schedulers that send whole batches of tasks to workers share."""
+"""What schedulers share that send whole batches of tasks to workers."""

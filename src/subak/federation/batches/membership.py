@@ -1,4 +1,4 @@
-"""Membership: which workers are there and could hold which tasks, as the operator announces it; and drawing from them.
+"""Knows which workers are present and which tasks each could hold, and draws from them.
 
 Everybody who draws a worker draws from those that are there, meet the shape's constraints and have its request as
 capacity. Workers are numbered so that those kept for short jobs come first.

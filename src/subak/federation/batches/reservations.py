@@ -1,4 +1,4 @@
-"""Queues at workers: each a chain of rows, a row being a reservation for some task of a batch, or a long task itself.
+"""The queues at workers: chains of reservations for tasks of a batch, and of long tasks.
 
 Rules: a row is in one queue, in one chain on its way to a thief, kept for the attempt it led to, or free. There are
 never more reservations than were first sent: another one leaves only for one that came back, or for a task that used

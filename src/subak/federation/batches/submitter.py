@@ -1,4 +1,4 @@
-"""The submitter of schedulers that sample: hands each batch, whole, to the scheduler of its job.
+"""The submitter of sampling schedulers: hands each whole batch to the scheduler of its job.
 
 Rules: a batch is submitted once, when all of its tasks have arrived and no stage that it waits for is open. The network
 is taken to lose nothing: the papers' schedulers have no answer to a lost message either.

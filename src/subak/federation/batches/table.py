@@ -1,4 +1,4 @@
-"""Batches: tasks of one stage that arrive together, and are handed to one scheduler together.
+"""The table of batches: tasks of one stage that arrive together and go to one scheduler.
 
 What everybody knows of a batch is on paper before the run: whose it is, its tasks, and what it is estimated to take.
 """

@@ -1,4 +1,4 @@
-"""A worker under a scheduler that samples: its amounts, its queue, and what it runs.
+"""A worker under a sampling scheduler: its amounts, its queue and its running tasks.
 
 Rules:
 - The head of the queue goes when its request fits what is free; nothing goes before it (Sparrow section 4.1, for whom a

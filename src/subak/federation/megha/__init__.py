@@ -1,1 +1,1 @@
-"""Megha: global masters place on views that may be stale, local masters check, workers run."""
+"""Megha: global masters place on stale views, local masters check, workers run."""

@@ -1,4 +1,4 @@
-"""Jobs are admitted while a federation runs: each is written into the tables of a submitter and its global master.
+"""Admits jobs at run time: writes each into the tables of its submitter and global master.
 
 A job takes places next to each other for its tasks, and for its stages and the edges between them; a task's number is
 the job's, which no other ever has, above its place. What its tasks ask for is laid out there some at a time, however

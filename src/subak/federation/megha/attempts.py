@@ -1,4 +1,4 @@
-"""Attempts by machine: what a local master, a worker or a view believes to run where; a linked list for each machine.
+"""Attempts by machine, as a local master, worker or view knows them: one linked list per machine.
 
 Rules: a row is in the list of exactly one machine, or free; the newest attempt of a machine is first. Rows are taken
 where one was freed last, else behind all that ever were, so that a large pool costs what is used of it.

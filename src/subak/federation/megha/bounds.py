@@ -1,4 +1,4 @@
-"""How many messages a handler of Megha posts at most: what the outbox of its role has room for beyond any walk.
+"""Bounds the number of messages that each handler of Megha posts, which sizes the outboxes.
 
 A handler that walks (`is_filling`) posts as many in its last step and after it. A bound is made of what is known before
 a role begins: the largest gang, the attempts on a machine, the machines of a cluster. tests/test_walks.py drives every

@@ -1,4 +1,4 @@
-"""What comes into being while a federation runs: shapes, sets of constraints, configurations, machines.
+"""Adds shapes, constraint sets, configurations and machines while a federation runs.
 
 Each is a row, or a column, of a table with room for more; whoever drives roles writes it before any message names it.
 Handlers look up what messages name and walk over nothing else, so what nobody names yet is not there for them.

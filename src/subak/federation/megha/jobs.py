@@ -1,4 +1,4 @@
-"""The tasks that are submitted: what was asked for them, on which terms, in which state each is, and how it ended.
+"""The submitted tasks: requests, terms, state and outcome of each.
 
 A simulation has the workload here, a task at the place of its number. A live submitter has as many places as tasks may
 be known at once, a power of two, and uses them again: the number of a task tells its place by its last bits, and tasks

@@ -1,4 +1,4 @@
-"""A local master's ledger: every change of its cluster, in order; what global masters build their views from.
+"""A local master's ledger: the ordered changes of its cluster, from which views are built.
 
 The version of a cluster is the number of entries ever written. An update is a range of entries; who has seen version v
 applies what follows it, so doubled, late and reordered updates do no harm. The ledger is a ring: for one who has seen

@@ -1,4 +1,4 @@
-"""The open tasks of a global master: submitted, and not yet known to its submitter and to itself to have ended.
+"""The open tasks of a global master: those whose end is not yet confirmed by both sides.
 
 An open task has a row, which is another task's afterwards; so the tables of a master are as large as what is open at
 once. The number of a task is used once, so whoever is told of a row and a task sees whether they still belong together.

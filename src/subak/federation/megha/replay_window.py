@@ -1,4 +1,4 @@
-"""Which numbers of a sender have been seen: the highest, and a bit for each of the 64 up to it (as IPsec, RFC 4303).
+"""The replay window of a sender: its highest number, and a bit for each of the 64 up to it (RFC 4303).
 
 So a doubled request is recognised, an overtaken one is still taken, and one that comes very late is refused.
 """

@@ -1,4 +1,4 @@
-"""The roles of Megha as those who drive them see them: `serve_*` hands messages to the handlers of a role.
+"""Serves the roles of Megha: `serve_*` dispatches messages to the handlers of a role.
 
 The same four functions serve in the simulator and in a process of its own. A process may hold several roles of a kind
 side by side, each a state of its own. Each kind of role is compiled apart, and is called with the address of what it

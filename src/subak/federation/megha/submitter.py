@@ -1,4 +1,4 @@
-"""The submitter of a global master: hands it each task of its queues, and keeps it until both know of its end.
+"""The submitter of a global master: hands over each task and keeps it until its end is confirmed.
 
 Rules: a task is submitted when it has arrived and no stage it waits for is open; it is submitted again, at doubling
 intervals, while nothing is heard of it (the network may lose messages, a global master its memory); a global master

@@ -1,4 +1,4 @@
-"""The tables of Megha's roles, made for what may be there at once: empty, at rest, and as large as they will ever be.
+"""Makes the tables of Megha's roles: empty, and sized for all that may be there at once.
 
 Room that nobody uses costs nothing: tables are pages of zeros until they are written to, and rows are used again, the
 lowest first. What a federation grows by while it runs is written into that room (admission.py).

@@ -1,4 +1,4 @@
-"""What all roles of a federation know from the start: whose machines, partitions, queues, lanes, configurations.
+"""The static knowledge of all roles: machines, partitions, queues, lanes and configurations.
 
 Machines are numbered by local master, then by partition; a partition begins at a block of 64, the places that this
 leaves empty are machines that are never there.

@@ -1,4 +1,4 @@
-"""What messages do to tasks, attempts and machines, role by role: the one place where it is written down.
+"""The transition tables of tasks, attempts and machines: what each message does in each state.
 
 The reference draws it, and torture holds the handlers to it: every row is met, a state becomes nothing else than its
 row says, and what has no row changes nothing. States are those of the submitter, a global master's phases, a local

@@ -1,4 +1,4 @@
-"""A worker: runs the attempts that the local master of its cluster tells it to, and reports their ends.
+"""A worker: runs attempts at its local master's order, and reports their ends.
 
 Rules:
 - Orders of an epoch older than the latest it has heard are refused. Epoch and incarnation are on disk, and survive a

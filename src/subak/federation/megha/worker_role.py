@@ -1,4 +1,4 @@
-"""The role of a worker as those who drive it see it, apart from the masters: its process loads nothing of theirs."""
+"""Serves the worker's role without loading anything of the masters."""
 from typing import NamedTuple
 
 import numpy as np

@@ -1,1 +1,1 @@
-"""Schedulers that look at a sample of the workers: Sparrow, Hawk, Eagle, Dodoor."""
+"""Schedulers that sample workers: Sparrow, Hawk, Eagle, Dodoor."""

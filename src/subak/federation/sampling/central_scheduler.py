@@ -1,4 +1,4 @@
-"""The central scheduler of Hawk and Eagle: long tasks go to the workers that are estimated to wait least.
+"""The central scheduler of Hawk and Eagle: sends long tasks to the workers with the least expected wait.
 
 Rules: the waiting time of a worker is what its long tasks are estimated to take, less what the running ones have had. A
 task counts by its dominant share of the worker, so that a worker with room for two counts half of each. One whose task

@@ -1,4 +1,4 @@
-"""Dodoor: each task goes to the better of two random workers, by loads that a data store tells all schedulers at times.
+"""Dodoor: sends each task to the better of two random workers, by loads that a data store publishes.
 
 Rules:
 - A scheduler draws two workers that could hold the task, and sends it to the one with the lower score, of equals the

@@ -1,4 +1,4 @@
-"""Eagle: Hawk, but short tasks keep clear of long ones, stay with their worker, and the shortest job goes first.
+"""Eagle: Hawk, with short tasks kept away from long ones, sticky batches, and shortest job first.
 
 Rules:
 - Succinct state sharing (section 4.1): the central scheduler marks the workers with long tasks in a bit-vector; each

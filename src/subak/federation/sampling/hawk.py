@@ -1,4 +1,4 @@
-"""Hawk: long jobs go through a central scheduler, short ones are probed for as in Sparrow, and idle workers steal.
+"""Hawk: long jobs go to a central scheduler, short ones are probed as in Sparrow, idle workers steal.
 
 Rules:
 - Jobs whose mean run time is estimated at the cutoff or more are long (section 3.3). The first workers are kept for

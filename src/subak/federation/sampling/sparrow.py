@@ -1,4 +1,4 @@
-"""Sparrow: schedulers that probe a few random workers and bind late.
+"""Sparrow: schedulers that probe a few random workers and bind tasks late.
 
 Rules:
 - A scheduler probes ceil(d m) workers, but m at least, for a batch of m tasks, all different, or in rounds over all

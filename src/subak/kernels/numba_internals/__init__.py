@@ -1,4 +1,4 @@
-"""All that touches private parts of Numba: kernels that compile in half of the time, and are kept between processes.
+"""Everything that touches private parts of Numba: faster compilation, and kernels kept between processes.
 
 `SUBAK_KERNELS=plain` does without (kernels/switch.py), and so does a Numba in which one of these parts has moved. What
 Numba would have to offer in public for each part to go:

@@ -1,4 +1,4 @@
-"""States by address (kernels/state.py), as compiled functions read them: their types, and loads of their words."""
+"""Types and loads for states by address (kernels/state.py) in compiled functions."""
 import hashlib
 import operator
 from typing import Any

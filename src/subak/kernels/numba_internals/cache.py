@@ -1,4 +1,4 @@
-"""Compiled kernels are kept between processes: what Numba's dispatchers ask for a kernel, and give one to.
+"""The disk cache of compiled kernels behind Numba's dispatchers.
 
 A file is named by its kernel and by the key of all that is compiled into it (`key.py`), so it never is out of date,
 only unused. Where files are, who is trusted and who waits for whom is in `files.py`. No fault of the cache ends a

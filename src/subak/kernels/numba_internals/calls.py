@@ -1,4 +1,4 @@
-"""What `marks.call` is compiled to: a call of a function that is known by its address alone.
+"""Compiles `marks.call`: a call of a function known by its address alone.
 
 It has the signature of all functions that serve (federation/serving.py), as C has it: `int64 (int64, double, int64)`.
 """

@@ -1,4 +1,4 @@
-"""Numba's compiler as kernels use it: inner functions are linked once, tables are passed whole, symbols are short.
+"""Adapts Numba's compiler: links inner functions once, passes tables whole, shortens symbols.
 
 Nothing of Numba's is changed for others in the process: what differs is in classes of ours.
 """

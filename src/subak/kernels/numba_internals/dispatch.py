@@ -1,4 +1,4 @@
-"""Compiles kernels: with flags, symbols and a cache that are decided once.
+"""Compiles kernels with fixed flags, symbols and cache.
 
 Nothing of Numba's is changed for others in the process: kernels have a compiler and a cache (`cache.py`) of theirs.
 """

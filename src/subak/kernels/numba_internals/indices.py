@@ -1,4 +1,4 @@
-"""Indices of kernels are places: none counts from behind, as a negative one does in Python.
+"""Compiles indices without Python's wraparound: a negative index does not count from the end.
 
 To see whether an index is negative, and to add the length if so, took four instructions and a register at each access:
 a federation's loop was a quarter slower (docs/decisions/0050). Checked code raises IndexError for a negative index, and

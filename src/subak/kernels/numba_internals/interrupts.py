@@ -1,4 +1,4 @@
-"""Ctrl-C while a kernel is compiled is heard at once, but for when LLVM calls Python back.
+"""Lets Ctrl-C interrupt a compilation at once, except while LLVM calls Python back.
 
 LLVM hands the machine code that it has made to a function in Python, and asks another for what it made before. What is
 raised there is lost: the kernel would be without its code, and the process might die of SIGSEGV. A signal that comes

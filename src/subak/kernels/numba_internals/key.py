@@ -1,4 +1,4 @@
-"""What a compiled kernel is made of, as a short key: all that is compiled into it is in the key, and nothing else.
+"""Computes the cache key of a kernel: a hash of everything compiled into it.
 
 Numba freezes a kernel's globals into its code: the functions that it calls, the constants that it reads. So the key is
 a digest of the kernel's bytecode and of the values of its globals, through every function that it reaches, wherever

@@ -1,1 +1,1 @@
-"""The people's side of a federation: what goes over HTTP, who answers, and who may ask."""
+"""The HTTP interface of a federation: models, routes and the server."""

@@ -1,4 +1,4 @@
-"""Why a federation does not do what it was asked: raised by a service, carried over HTTP, raised again by the client.
+"""Errors of a federation that travel over HTTP: raised by the service, raised again by the client.
 
 An exit code belongs to each, so that scripts can tell them apart.
 """

@@ -1,4 +1,4 @@
-"""What people and programs are told by a federation, as it goes over HTTP.
+"""The types of all HTTP requests and answers.
 
 Times are Unix times in seconds. Amounts are whole numbers in fixed units: `cpu` in thousandths of a core, `memory` in
 MiB, every other resource in pieces. A job is named by the global master that keeps it and a serial number (`g0-17`), a

@@ -1,4 +1,4 @@
-"""Every error becomes a Problem with a status of its own; what nobody expected is logged, and not told."""
+"""Turns every error into a Problem with an HTTP status; unexpected ones are logged and not disclosed."""
 import logging
 import re
 from collections.abc import Callable

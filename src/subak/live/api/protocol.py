@@ -1,4 +1,4 @@
-"""HTTP as it comes in, parsed by httptools, with a bound on what a client may send beside the bodies of its requests.
+"""Parses HTTP with httptools, with bounds on what a client may send besides request bodies.
 
 httptools parses with machine code, and keeps no count: a head, or what follows the last chunk of a body, may be of any
 length, and come from somebody who has no token.

@@ -1,4 +1,4 @@
-"""The routes under /v1: each takes its arguments apart and asks the service one question.
+"""The routes under /v1: each unpacks its arguments and calls the service once.
 
 What is waited for, a change of a job or output of a task, is waited for by long polling: a request is held open until
 there is something to tell, and answered for good. Any client can do that, an answer that is lost is asked for again at

@@ -1,4 +1,4 @@
-"""The HTTP server of a global master: routes over its service, behind a token; on 127.0.0.1 unless told otherwise."""
+"""The HTTP server of a global master: its routes, behind a token, on 127.0.0.1 by default."""
 import asyncio
 import contextlib
 import logging

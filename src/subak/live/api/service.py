@@ -1,4 +1,4 @@
-"""What the people's side asks of a federation; a node implements it, and the HTTP server puts it on the network.
+"""The interface that the HTTP server calls and a node implements.
 
 Every method raises the errors of `subak.live.api.errors`: `NotFoundError` for a name that nothing has, `RefusedError`
 where it cannot be done as things stand, `InvalidError` where an argument breaks a rule, `NotOwnerError` where another

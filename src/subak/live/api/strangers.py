@@ -1,4 +1,4 @@
-"""Connections without a token: there are few at once, for a short time, so that they keep nobody out.
+"""Limits the number and duration of connections without a token.
 
 A connection is a stranger's until a request over it carried the token. When there are too many, the oldest goes. A head
 of a request that is not whole in time ends its connection, a stranger's or not.

@@ -1,4 +1,4 @@
-"""A client of a federation: typed, synchronous, of the standard library and msgspec, quick to load."""
+"""A synchronous, typed client of a federation; standard library and msgspec only, quick to import."""
 from subak.live.client.client import Client, Found
 from subak.live.client.settings import ClientSettings, read_settings
 

@@ -1,4 +1,4 @@
-"""What can be asked of a federation, as calls: each is a question to one master, or the same to all of them."""
+"""The calls of a client: each asks one master, or all of them."""
 import os
 from collections.abc import Callable, Iterator
 from itertools import islice

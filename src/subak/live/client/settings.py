@@ -1,4 +1,4 @@
-"""Where a federation is and with which token it is asked: a file that is named, else the environment, else a file."""
+"""Finds a federation's address and token: in a named file, the environment, or a default file."""
 import os
 from collections.abc import Mapping
 from pathlib import Path

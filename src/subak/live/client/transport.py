@@ -1,4 +1,4 @@
-"""One question to a federation: over a connection that is kept, to the master that can answer it, again where it may.
+"""Sends one request over a kept connection to the right master, and repeats it where that is safe.
 
 A master that does not keep what is asked for says who does, and that one is asked. What may be asked twice (whatever
 changes nothing, a submission under its name) is asked again while nobody can answer, until patience ends.

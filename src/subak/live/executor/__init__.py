@@ -1,1 +1,1 @@
-"""The executor of a machine as its worker sees it: what there is to run, how it ended, and which rules hold."""
+"""The executor interface between a worker and its machine: attempts, their ends and the rules."""

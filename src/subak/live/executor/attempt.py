@@ -1,4 +1,4 @@
-"""Attempts as an executor sees them: what to run, under which fence, how it ended, and the interface to run it by.
+"""An attempt as an executor sees it: command, fence and outcome, and the executor's interface.
 
 Bounds are those of what a worker may send; a message outside them is refused before it is looked at.
 """

@@ -1,4 +1,4 @@
-"""The executor as a worker sees it: orders to the warden of its machine over a Unix socket, and the news from there."""
+"""The worker's client of the warden on its machine: orders and news over a Unix socket."""
 import selectors
 import socket
 import time

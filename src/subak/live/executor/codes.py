@@ -1,4 +1,4 @@
-"""The code that an attempt ended with: an exit code, or below zero a signal, as Python's `subprocess` has it."""
+"""Exit codes of attempts: an exit code, or a negative signal number as in Python's `subprocess`."""
 import signal
 
 

@@ -1,4 +1,4 @@
-"""The ledger of attempts: which run, which have ended, and what may still start. Without clock, process or file.
+"""The executor's ledger: which attempts run, have ended, or may still start; no clock, process or file.
 
 A method takes an order or what has happened, changes the ledger, and leaves in `out` what is to be done: records that
 must be on disk first, then processes to begin and news to tell. Signals need not wait for the disk.

@@ -1,4 +1,4 @@
-"""What is kept on disk of attempts: records that are appended, and from which the ledger is restored."""
+"""The records of attempts on disk, appended, from which the ledger is restored."""
 from msgspec import Struct
 
 from subak.live.executor.attempt import Ending, Fence, Key

@@ -1,4 +1,4 @@
-"""An executor without processes: attempts run for as long as they are told to. For benchmarks and seeded tests.
+"""An executor without processes for benchmarks and seeded tests: attempts last as long as told.
 
 It obeys the same ledger as the warden; what it forgets when it is made anew is what a warden has on disk.
 """

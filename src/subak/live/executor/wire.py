@@ -1,4 +1,4 @@
-"""What a warden and those who speak to it send: frames of MessagePack, each behind its length in four bytes.
+"""The wire format of the warden: MessagePack frames, each behind a length of four bytes.
 
 Every request has a number of the sender's own, which the answer repeats; news have number 0. Answers come in the order
 of the requests. A frame that is too long or says what nobody understands ends the connection, with the reason in words.

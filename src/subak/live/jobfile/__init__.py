@@ -1,1 +1,1 @@
-"""Job files: a YAML or JSON text becomes a typed, checked, normalised job; nothing here imports NumPy or Polars."""
+"""Reads job files: YAML or JSON becomes a typed, checked, normalised job; imports no NumPy or Polars."""

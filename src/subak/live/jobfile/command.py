@@ -1,4 +1,4 @@
-"""The jobs of `subak run -- COMMAND` and of a script that begins with #!: the options become fields of a job file."""
+"""Makes the job of `subak run -- COMMAND`, or of a script, from its options."""
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath

@@ -1,4 +1,4 @@
-"""From a tree of nodes to the fields of a form, by their types: every value that breaks its rule is noted."""
+"""Fills the fields of a form from a tree of nodes, and notes every value that breaks its rule."""
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import cache

@@ -1,4 +1,4 @@
-"""What a job file may say, field by field: the one place that the reader, the JSON schema and the writer go by.
+"""Declares the fields of a job file; the reader, the JSON schema and the writer are made from it.
 
 What a stage leaves out it has from the job, which says it beside `stages`; what neither says is as in `spec.Stage`.
 """

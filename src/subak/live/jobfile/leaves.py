@@ -1,4 +1,4 @@
-"""What single values of a job file may be: how each is read, the words of its rule, and its JSON schema.
+"""Declares the single values of a job file: how each is read, its rule, its JSON schema.
 
 A field of `form.py` has a leaf in its type. The words complete "must be ..."; what reads raises ValueError.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a job file: every mistake with its line, field, rule and value."""
+"""Lists the mistakes in a job file, each with its line, field, rule and value."""
 from subak.errors import InputError
 from subak.output.plain import plain, shortened
 

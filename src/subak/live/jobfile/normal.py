@@ -1,4 +1,4 @@
-"""From what a file says to a job: each stage gets what the job says for all, and what nobody says is as by default."""
+"""Normalises a job: each stage inherits the job's settings, and missing ones get defaults."""
 from typing import Any
 
 import msgspec

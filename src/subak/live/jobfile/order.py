@@ -1,4 +1,4 @@
-"""The order of a job's stages: each after those that it depends on, else as they were written."""
+"""Orders the stages of a job: each after those it depends on, otherwise as written."""
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 

@@ -1,4 +1,4 @@
-"""Quantities as people write them, such as 500m, 4Gi and 1h30m, and the numbers that they stand for.
+"""Parses quantities of job files, such as 500m, 4Gi and 1h30m.
 
 Every function that parses raises ValueError, without words, for a text that is no such quantity or one out of range;
 the words are the rules' in `leaves.py`.

@@ -1,4 +1,4 @@
-"""From the text of a job file to a job."""
+"""Reads a job from the text of a job file."""
 import contextlib
 from pathlib import Path
 from typing import NamedTuple

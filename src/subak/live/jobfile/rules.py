@@ -1,4 +1,4 @@
-"""The rules that join several fields of a job file; of what is wrong by itself they say nothing more."""
+"""Checks the rules that join several fields of a job file."""
 import math
 from collections.abc import Callable, Sequence
 

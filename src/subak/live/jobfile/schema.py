@@ -1,4 +1,4 @@
-"""The JSON schema of job files, for editors: made of the types in `form.py` and the rules in `leaves.py`.
+"""Generates the JSON schema of job files, for editors.
 
 Where a rule joins fields, or looks at a quantity's size, only the reader knows it.
 """

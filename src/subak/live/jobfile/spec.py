@@ -1,4 +1,4 @@
-"""A job as it was read, checked and normalised: every stage has all of its settings, amounts are integers.
+"""A checked, normalised job: every stage has all settings, amounts are integers.
 
 Stages are in an order in which each comes after those that it depends on. Amounts are in the units of the live side:
 ``cpu`` in thousandths of a core, ``memory`` in MiB (rounded up), any other resource in whole pieces. All of it survives

@@ -1,4 +1,4 @@
-"""From a text to a tree of nodes that know their lines: YAML without its traps, or JSON.
+"""Parses YAML (a safe subset) or JSON into nodes that know their lines.
 
 A scalar keeps the text that was written, so that a version 5.10 stays one, ``no`` is a word and 022 has its zero. Not
 accepted: tags, keys that are not text, a key twice, several documents. Aliases count as often as they are used.

@@ -1,4 +1,4 @@
-"""From a job to the text of a job file, which reads as the same job; what is as by default is left out."""
+"""Writes a job as a job file that reads back as the same job; defaults are left out."""
 from typing import Any
 
 import msgspec

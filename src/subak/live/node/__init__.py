@@ -1,1 +1,1 @@
-"""Nodes: the roles of a federation as processes run them, without clock, sockets or files of their own."""
+"""Nodes: the roles of a federation as processes run them, without clock, sockets or files."""

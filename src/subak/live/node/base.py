@@ -1,4 +1,4 @@
-"""What all nodes have in common: an inbox, timers, connections, and one call, `receive`, that says what is to be done.
+"""The common part of all nodes: inbox, timers, connections, and `receive`, which returns what to do.
 
 A node reads no clock, no socket and no file. It is told the time and what has arrived, and returns what is to be
 written and, once that is durable, what may be sent and done. Whoever drives it calls again when `due` has come, or

@@ -1,4 +1,4 @@
-"""Whose store a global master speaks from: local masters keep the last claim of each, and refuse an older or another.
+"""Decides whose store a global master speaks from: local masters keep the last claim and refuse others.
 
 A store has an identity, made once; each start of it is an incarnation, and has a name of its own, its life. A global
 master claims ahead of all else on each connection. It says up to which serial number it has reserved jobs, and which

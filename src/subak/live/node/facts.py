@@ -1,4 +1,4 @@
-"""What messages name by numbers, and their receivers must know: said ahead of them, once on each connection.
+"""Sends what message numbers stand for, ahead of the messages and once per connection.
 
 A shape, a configuration, a machine, a job, the queues. Whoever gives a number writes down what it stands for; whoever
 sends a message that names it, and has not said it on this connection yet, says it in the same frame. What was learnt is

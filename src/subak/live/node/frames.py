@@ -1,4 +1,4 @@
-"""What nodes send each other: frames of MessagePack, numbered on each connection, with messages as raw rows.
+"""The frames between nodes: MessagePack, numbered on each connection, with messages as raw rows.
 
 A connection is ordered; a frame whose number is not the next one shows that something was lost, or doubled, on it, and
 ends it: both sides begin anew, and handlers take it that messages may be lost. So facts and entries of ledgers that

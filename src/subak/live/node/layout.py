@@ -1,4 +1,4 @@
-"""The numbers that all processes of a federation agree on: who is there, and how much room each table has.
+"""The numbers that all processes agree on: who is in the federation, and how large each table is.
 
 They follow from the file of the federation. A number belongs to whoever gives it: shapes and tasks to a global master,
 configurations and machines to a local master or its standby; so nobody has to ask anybody else, and what two of them

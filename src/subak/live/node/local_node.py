@@ -1,4 +1,4 @@
-"""A local master, or its standby, as a process runs it: it admits machines; their names and its epoch are on disk.
+"""The node of a local master or its standby: admits machines, keeps their names and its epoch on disk.
 
 A machine is given a number when its worker joins for the first time, and keeps it; the worker names it to both masters
 of its cluster, each of which writes it down. The active one and the standby give different numbers, so neither has to

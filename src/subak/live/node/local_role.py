@@ -1,4 +1,4 @@
-"""What the parts of a local master's node know of the whole, which `LocalNode` builds out of them."""
+"""The interface through which parts of a local master's node see the whole."""
 from collections.abc import Iterable
 
 import numpy as np

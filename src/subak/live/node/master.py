@@ -1,4 +1,4 @@
-"""What nodes of masters have in common: messages are rows of arrays, as compiled handlers take them."""
+"""The common part of masters' nodes: messages as rows of arrays, as compiled handlers take them."""
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Machines that are gone for good: a local master takes one out, refuses it from then on, and gives its number again.
+"""Removes machines for good: a local master refuses one from then on and reuses its number.
 
 Only one that was silent for a lease is taken out: what ran there is lost already and runs elsewhere, so none of it can
 run twice; or one whose worker says that it leaves, when no attempt is left there. The local master that speaks for the

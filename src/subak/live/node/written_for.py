@@ -1,4 +1,4 @@
-"""For which federation a store was written, and what of the file of a federation may change under it.
+"""Checks that a store was written for this federation, and which settings may change under it.
 
 Masters, clusters and queues may come and go: what they number depends on their own numbers. It also depends on the
 rooms and the resources, so those stay; and who is removed must have nothing left that others still answer for.

@@ -1,1 +1,1 @@
-"""Processes: nodes with a clock, a store, connections and an executor of their own."""
+"""Processes: nodes with a clock, a store, connections and an executor."""

@@ -1,4 +1,4 @@
-"""A process of a federation: `python -m subak.live.process ROLE FILE`, as `subak global-master FILE` and others do.
+"""Runs a process of a federation: `python -m subak.live.process ROLE FILE`.
 
 With `--lifeline NUMBER` it ends when that open file is at its end; see `lifeline.py`.
 """

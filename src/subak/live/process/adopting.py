@@ -1,4 +1,4 @@
-"""The store of a global master takes over from one that is lost; see `subak.live.node.claims`."""
+"""Lets the store of a global master take over from a lost one (see `subak.live.node.claims`)."""
 import secrets
 from pathlib import Path
 

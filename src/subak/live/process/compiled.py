@@ -1,4 +1,4 @@
-"""Compiled handlers for the tables of a node, and the program that compiles them beside: `ROLE` as its argument."""
+"""Gives a node its compiled handlers, and compiles them in a process beside."""
 import argparse
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What drives a node in a process: the clock, the store, the connections, and the order of what leaves.
+"""Drives a node in a process: the clock, the store, the connections, and the order of effects.
 
 One call of the node after the other: what has arrived goes in, what it writes is made durable in a thread of its own,
 and then what it sends and does leaves. What arrives meanwhile waits, and goes in together; so the busier a process is

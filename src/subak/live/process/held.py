@@ -1,4 +1,4 @@
-"""How long the event loop of a process was held: no answer, not even that of health, comes any sooner."""
+"""Measures how long the event loop of a process was blocked."""
 import asyncio
 
 EVERY_S = 0.02  # between two looks

@@ -1,4 +1,4 @@
-"""A lifeline: a pipe whose other end only the process holds that started a federation, as `subak up` does.
+"""Ends a process when the one that started it is gone, by a pipe held open by `subak up`.
 
 Nobody ever writes to it. It is read to its end when that process is gone, however it died; then whoever has the
 lifeline ends too, so nothing is left behind.

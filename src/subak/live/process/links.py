@@ -1,4 +1,4 @@
-"""Connections between processes: who dials whom, how they know each other, and frames behind their lengths.
+"""Connections between processes: who dials, how they authenticate, and framing.
 
 A global master and a standby dial local masters, a worker both masters of its cluster. Whoever was dialled sends a
 challenge; each side proves that it knows the join token without saying it, and is told what the other is. A connection

@@ -1,4 +1,4 @@
-"""The processes of masters: a global master with its store and its HTTP server, a local master, a standby.
+"""The processes of masters: a global master with store and HTTP server, a local master, a standby.
 
 Handlers are compiled functions where they were compiled before; else plain Python serves until a process beside has
 compiled them, which takes a minute, and is said. The tables are the same, so a process changes over between two calls.

@@ -1,4 +1,4 @@
-"""The process of a worker: its node, driven, between the local masters and the warden of this machine.
+"""The process of a worker, between the local masters and the warden of this machine.
 
 The warden is begun where there is none, in a session of its own, and is left behind when the worker ends: another
 worker finds it, and what it runs, again.

@@ -1,1 +1,1 @@
-"""What people ask of a global master, answered from its node."""
+"""Answers people's questions to a global master from its node."""

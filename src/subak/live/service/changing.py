@@ -1,4 +1,4 @@
-"""What is said of changes to machines: that they are done, or what stood in their way."""
+"""Answers requests that change machines: done, or the reason why not."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 

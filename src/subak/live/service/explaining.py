@@ -1,4 +1,4 @@
-"""Why a task stands as it stands: what is missing where, from the view by which its global master places it."""
+"""Explains why a task is in its state, from the view by which it is placed."""
 from collections.abc import Iterator, Mapping
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""How long jobs that have ended are kept: by age, and by the bytes that all of them take on disk."""
+"""Decides how long ended jobs are kept: by age, and by their bytes on disk."""
 import asyncio
 import math
 import sqlite3

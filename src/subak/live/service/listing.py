@@ -1,4 +1,4 @@
-"""Which jobs a list may have, by what is kept in memory of each: their tasks are not looked at."""
+"""Lists jobs from a small in-memory summary of each, without looking at tasks."""
 import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Sequence

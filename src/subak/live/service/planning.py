@@ -1,4 +1,4 @@
-"""What a new configuration would change: queues, their weights and masters, while the federation runs.
+"""Plans a new configuration of a running federation: changes of queues, weights and masters.
 
 Masters, clusters, resources and rooms are agreed on by all processes, and take a restart: a file that changes them is
 refused, with what differs.

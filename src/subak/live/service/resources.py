@@ -1,4 +1,4 @@
-"""How machines and queues look to people: from the view that a global master has of the federation."""
+"""Shows machines and queues from a global master's view."""
 import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_WAITING

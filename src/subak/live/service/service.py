@@ -1,4 +1,4 @@
-"""The service of a global master: people's questions, answered from its node; see `api.service.Service`.
+"""The service of a global master: implements `api.service.Service` over its node.
 
 What changes anything goes into the node, and is answered when it is on disk. What is only read is read from the tables
 of the node, or, of jobs that have ended, from the store.

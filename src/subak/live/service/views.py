@@ -1,4 +1,4 @@
-"""How jobs and tasks of a global master look to people: made from the rows of a job, open or ended."""
+"""Shows jobs and tasks from the rows of a job, open or ended."""
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Why jobs wait, in a few words, and what no machine could ever run: from what `explaining` says of single tasks."""
+"""Says in a few words why a job waits, or that no machine can run it."""
 from collections.abc import Sequence
 
 import numpy as np

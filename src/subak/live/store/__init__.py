@@ -1,1 +1,1 @@
-"""What nodes keep on disk: written as a group, and durable before anything that follows from it leaves."""
+"""Stores: what nodes keep on disk, written in groups and durable before any effect leaves."""

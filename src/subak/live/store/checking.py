@@ -1,4 +1,4 @@
-"""Whether a store is as it was written: checksums of bodies, the pages of the file, and the log ahead of it.
+"""Checks a store: checksums of values, the pages of the file, and its log.
 
 SQLite drops what follows a damaged frame of its write-ahead log without a word, as it must for a commit that was cut
 short by a loss of power. Only the last commit can have been: where more of them follow, the log was damaged later.

@@ -1,4 +1,4 @@
-"""Copies of stores: made while a master runs, put back where there is none; whole, or not there at all.
+"""Copies a store while its master runs, and restores it; a copy is whole or absent.
 
 A copy is a folder with the same files as the data folder of a master, without the log, which is in the file by then.
 What is written is written beside its place, looked through, synchronised, and then put there by one rename.

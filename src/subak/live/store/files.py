@@ -1,4 +1,4 @@
-"""The store of a worker: one file that outlives the machine, and one that outlives the process.
+"""The store of a worker: one file survives a reboot, the other only the process.
 
 What outlives the machine is written beside, synchronised, and put in its place. What outlives the process alone is
 written in turn into one of two halves of a file, with a number and a digest, and never waits for the disk: a worker

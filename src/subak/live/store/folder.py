@@ -1,4 +1,4 @@
-"""The folder of a store: one process uses it at a time."""
+"""Locks the folder of a store to one process at a time."""
 import fcntl
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The store of a master: tables of keys and bodies in one SQLite file, in write-ahead mode with full synchronisation.
+"""The store of a master: keys and values in one SQLite file, write-ahead log, full synchronisation.
 
 A commit makes all writes of a call durable at once, or none. The file says which version of the tables it has; those
 of an earlier version are brought up to date when it is opened, those of a later one are refused. A body carries a

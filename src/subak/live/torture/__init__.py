@@ -1,1 +1,1 @@
-"""Live federations in one process, under a seed: nodes as they are; the clock, network, disks, executors of a test."""
+"""Tortures live nodes in one process under a seed, with simulated clock, network, disks and executors."""

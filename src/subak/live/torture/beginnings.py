@@ -1,4 +1,4 @@
-"""How often tasks begin: at most once more than their attempts may be lost.
+"""Checks that no task starts more often than its attempts may be lost, plus one.
 
 Attempts do not count that failed, were preempted, or were given up with their gang. The simulator's torture holds the
 same as its rule m.

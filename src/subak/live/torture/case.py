@@ -1,4 +1,4 @@
-"""What a seed stands for: a small federation, what people ask of it, and all that goes wrong until it may come to rest.
+"""The case of a seed: a small federation, its users, and its faults until it may come to rest.
 
 Every task could run: some machine that comes back meets its constraints and has room for it, for a gang as a whole. So
 at rest all of it has ended, but for the jobs of global masters that never return.

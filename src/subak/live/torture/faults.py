@@ -1,4 +1,4 @@
-"""What goes wrong in a world, as a case says, until it is over; then all comes back that ever does."""
+"""Injects the faults of a case into a world, then restores everything that ever comes back."""
 from typing import TYPE_CHECKING
 
 from subak.federation.messages import NOBODY

@@ -1,4 +1,4 @@
-"""A federation that grows while it runs: a global master more, or a cluster, or both, in the file of all processes.
+"""Grows a federation while it runs: adds a global master, a cluster, or both.
 
 As an operator would do it: each master is started again with the new file, one after the other; then those that are
 new begin, and machines join them. Workers go on as they are.

@@ -1,4 +1,4 @@
-"""The machines of a world: each has an executor, which goes on when its worker dies, and a worker that attaches to it.
+"""The machines of a world: an executor that survives its worker, and a worker that attaches to it.
 
 What runs is lost when the machine is switched off, or the executor dies; what the executor has on disk is not, nor what
 its worker has synced. What the worker wrote without a sync outlives the worker; of the machine's end the last that was

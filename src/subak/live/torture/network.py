@@ -1,4 +1,4 @@
-"""The network of a world: a connection delivers frames in their order, late, until it is cut.
+"""The network of a world: a connection delivers frames in order, late, until it is cut.
 
 A frame may be lost, or doubled. A cut connection loses what is under way on it; both ends notice, and connect anew as
 soon as they reach each other.

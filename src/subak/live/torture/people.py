@@ -1,4 +1,4 @@
-"""Those who use a federation: they submit again until they are told that their job is there, and change their minds.
+"""The users of a federation: they resubmit until acknowledged, and change their minds.
 
 A job is submitted under the same client's name each time. An acknowledgement may be lost on its way. Who was told that
 a job is there can rely on it: it is looked for after every start of its global master, and at rest.

@@ -1,4 +1,4 @@
-"""The parts of a world: processes, the connections between them, and machines."""
+"""The parts of a world: processes, their connections, and machines."""
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""What must be true when nothing goes wrong any more, and everything that ever comes back has had time to.
+"""Checks a world at rest: after the faults, and time enough for all that comes back.
 
 Nobody keeps anything that nobody needs: no open rows, no attempts, no facts of jobs, no questions, no timers of tasks.
 Of the jobs of a global master that never returns what has begun may run to its end, which is kept for that master.

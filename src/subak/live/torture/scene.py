@@ -1,4 +1,4 @@
-"""Where the parts of a world act: its time, its processes, and what has happened; `World` does the rest."""
+"""The interface through which parts of a world see its time, processes and events."""
 import heapq
 import itertools
 from collections import Counter

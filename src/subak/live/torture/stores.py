@@ -1,4 +1,4 @@
-"""Stores of global masters that are lost, or older: nothing is left, or a copy is put back, and local masters say so.
+"""Loses stores of global masters, or restores old copies of them.
 
 A store that is refused takes over by `adopt`, as an operator would let it. What it does not know any more is forgiven:
 that jobs are gone, that what has finished runs again. Two things are not: two attempts of one task of a job run at

@@ -1,4 +1,4 @@
-"""Torture of the live side: a small federation of nodes under faults, which must keep its rules and come to rest.
+"""Runs one case of live torture from beginning to end.
 
 A case is drawn from its seed; a failure is shrunk by leaving faults, machines and jobs out as long as it still fails.
 """

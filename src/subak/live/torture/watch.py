@@ -1,4 +1,4 @@
-"""What executors do is the truth: it is watched, and what must never be breaks the run at once.
+"""Watches the executors, whose actions are the truth, and stops the run at a broken rule.
 
 - No task has two live attempts; nothing begins that its machine has no room for, or whose constraints it does not meet,
   or whose stage waits for others.

@@ -1,4 +1,4 @@
-"""A live federation in one process, under a seed: nodes as they are, and around them a world that breaks.
+"""A live federation in one process under a seed: real nodes in a simulated, faulty world.
 
 A process takes in what has arrived, has what it must write made durable, which takes a while, and only then sends and
 does what follows; it can be killed between any two of these steps. What a master has not written is lost with it; what

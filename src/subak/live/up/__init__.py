@@ -1,1 +1,1 @@
-"""A whole federation on this machine: its folder, its processes, and what is to be seen of it."""
+"""Runs a whole federation on this machine: folder, processes and screen."""

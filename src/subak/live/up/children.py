@@ -1,4 +1,4 @@
-"""The processes of a federation on this machine, begun, begun again when they die, and ended in order.
+"""Starts, restarts and stops the processes of a federation on this machine, in order.
 
 This process is a *subreaper*: whatever loses its parent below it becomes its child, such as the warden of a worker
 that has died; so all of them can be ended, and waited for. If this process dies itself, they notice by their lifeline.

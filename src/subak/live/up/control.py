@@ -1,4 +1,4 @@
-"""`subak up --detach` and `subak down`: a federation that runs without a terminal, and its end."""
+"""`subak up --detach` and `subak down`: runs a federation without a terminal, and ends it."""
 import signal
 import subprocess
 import sys

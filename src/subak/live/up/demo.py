@@ -1,4 +1,4 @@
-"""`make demo-live`: a federation that shares, preempts, loses masters, and no job; in numbers, under a minute.
+"""`make demo-live`: a federation that shares, preempts and survives killed masters, in under a minute.
 
 Tasks of two queues write down when each of their attempts begins and ends. Weights are 2 to 1. One queue comes first
 and takes everything; the other comes, and takes its share back by preemption. While both wait, a local master and a

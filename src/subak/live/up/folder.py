@@ -1,4 +1,4 @@
-"""The folder of a federation on this machine: made when it is first started, and taken up again afterwards.
+"""The folder of a federation on this machine: created at the first start, reused later.
 
 ```
 federation.toml, global-master-*.toml, local-master-*.toml, worker-*.toml    what is started: a process for each

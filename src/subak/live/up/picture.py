@@ -1,4 +1,4 @@
-"""What is to be seen of a federation from outside, asked of its masters again and again, in a thread beside."""
+"""Polls the masters for what `subak up` shows, in a thread of its own."""
 import threading
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a federation on one machine consists of, and the files that say so."""
+"""Plans a federation on one machine: its processes and their files."""
 import os
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A federation on this machine from its start to its end: what `subak up` does, but for how it is shown."""
+"""Runs a federation on this machine from start to end, for `subak up`."""
 import math
 import signal
 import time

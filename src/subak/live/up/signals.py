@@ -1,4 +1,4 @@
-"""Signals, waited for one after the other by the main thread.
+"""Hands signals to the main thread one after the other.
 
 They are not blocked and waited for, as `sigtimedwait` would have it: libraries have threads of their own, which do not
 block them, and get them.

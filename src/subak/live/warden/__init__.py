@@ -1,1 +1,1 @@
-"""The warden of a machine: it begins attempts and keeps their ends; nothing here imports Numba, NumPy or Polars."""
+"""The warden (node agent) of a machine: starts attempts and keeps their ends; imports nothing heavy."""

@@ -1,4 +1,4 @@
-"""The program of a machine's warden: `python -m subak.live.warden --state FOLDER --machine NUMBER`.
+"""The warden's program: `python -m subak.live.warden --state FOLDER --machine NUMBER`.
 
 What is imported here is also in the guard's memory, so it is little.
 """

@@ -1,4 +1,4 @@
-"""Control groups of version 2: one for each attempt, within the warden's own, so that a host's limits hold for all.
+"""Gives each attempt a control group (version 2) within the warden's own, so that host limits apply.
 
 What the host delegates is used: a systemd unit with `Delegate=yes`, a container with a writable tree, or root.
 Version 1 is not used: Debian 12 mounts it only where it was asked for.

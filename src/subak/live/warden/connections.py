@@ -1,4 +1,4 @@
-"""Who speaks to the warden: connections over a Unix socket, none of which can hold it up or fill its memory."""
+"""The warden's connections over a Unix socket; none can block it or fill its memory."""
 import os
 import selectors
 import socket

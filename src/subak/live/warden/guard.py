@@ -1,4 +1,4 @@
-"""The guard: the parent of a warden, which kills whatever the warden leaves when it dies, and then ends too.
+"""The guard: the parent of a warden, which kills the warden's processes if it dies, and then ends.
 
 A parent-death signal on each attempt would be the usual way. It reaches only an attempt's first process, is forgotten
 when a program changes its user, and setting it takes a `fork` in Python or a program that is executed before each

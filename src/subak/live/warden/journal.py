@@ -1,4 +1,4 @@
-"""The journal: records on disk, appended in groups before anything comes of them; see `SYNCED` for which are synced.
+"""The warden's journal: records appended to disk in groups before any effect.
 
 A record is its length, its checksum (CRC-32) and its MessagePack. Reading ends at the first that is not whole, which is
 where a write was cut off; the rest is dropped. When much of the file says nothing any more it is written anew, beside

@@ -1,4 +1,4 @@
-"""The warden of a machine: begins attempts, keeps their ends on disk, and outlives the worker whose orders it takes.
+"""The main loop of the warden: starts attempts, keeps their ends on disk, outlives its worker.
 
 A turn of its loop: take in what was sent, note what has ended, look at memory and output, do what is due; then send
 signals; then write and sync the records of all that; and only then begin attempts and tell the news. When the disk is

@@ -1,4 +1,4 @@
-"""What attempts write: files that attempts append to themselves, of which the oldest part is given back to the disk.
+"""Bounds the output files that attempts write: the oldest part goes back to the disk.
 
 An attempt writes to the file without anybody between: it is never held up, and does not notice when its warden dies.
 Every now and then the warden looks at the files, and punches a hole over what is more than the limit from the end. So

@@ -1,4 +1,4 @@
-"""Processes as Linux shows them in /proc: whose they are, what memory they have, and those of a former warden."""
+"""Reads processes from /proc: their owner, their memory, and those of a former warden."""
 import os
 import signal
 import time

@@ -1,4 +1,4 @@
-"""What runs: the processes of each attempt, from its first to its last.
+"""Tracks the processes of each running attempt, from its first to its last.
 
 An attempt's processes are its first one, all of its session, their descendants, and orphans among them, which Linux
 hands to the warden (it is a *subreaper*) whatever session they are in. Orphans are told apart by their session, by the

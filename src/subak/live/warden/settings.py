@@ -1,4 +1,4 @@
-"""What a warden is set to, and the folder in which it keeps its state."""
+"""The warden's settings, and the folder of its state."""
 import os
 import stat
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Begin a process: in a session and with files of its own, as another user or in a group where that is asked for.
+"""Starts a process in its own session and files, and in another user or control group if asked.
 
 It is begun by `vfork`, through `subprocess`: a `fork` of this small interpreter costs two to five times as much, and
 with it whatever Python code would run between (decision 26). What cannot be done between `vfork` and `exec` is done by

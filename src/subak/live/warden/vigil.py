@@ -1,4 +1,4 @@
-"""Whether a warden is still needed: it ends when its folder was removed, or its worker has been gone for long."""
+"""Ends a warden that is no longer needed: its folder was removed, or its worker is long gone."""
 import os
 from pathlib import Path
 

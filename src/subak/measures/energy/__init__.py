@@ -1,1 +1,1 @@
-"""Energy, cost and carbon of a run."""
+"""Measures the energy, cost and carbon of a run."""

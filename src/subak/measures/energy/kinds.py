@@ -1,4 +1,4 @@
-"""Which machine is of which kind, and what each kind draws."""
+"""Assigns each machine its kind, with the power and prices of that kind."""
 import re
 from fnmatch import translate
 from typing import NamedTuple

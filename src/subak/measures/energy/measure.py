@@ -1,4 +1,4 @@
-"""Energy, cost and carbon of a run over the time that is measured: what its summary says, and two tables.
+"""Measures energy, cost and carbon over the window: for the summary, and as two tables.
 
 The power of a machine at an instant is read off its kind's curve at the share of a resource that its tasks use there,
 as the workload says what they use, and integrated exactly over the window: kWh; times the price and the carbon of a kWh

@@ -1,4 +1,4 @@
-"""Values over time in steps, such as a price, and their exact integrals."""
+"""Piecewise-constant series such as a price, with exact integrals."""
 from typing import NamedTuple
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What machines draw, and what a kilowatt-hour and a machine-hour cost, in words: read from TOML.
+"""The energy settings, read from TOML: power of machines, prices, carbon intensity.
 
 ```toml
 resource = "cpu"               # whose used share power follows; left out: the workload's first resource

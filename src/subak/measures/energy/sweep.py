@@ -1,4 +1,4 @@
-"""A sweep over what machines hold: from attempts to their power, and its integrals over time, without a loop over them.
+"""Sweeps over attempts to compute power and its integrals, vectorised.
 
 What a machine holds, how many tasks run on it, its capacity and whether it is there are step functions of time; each is
 the running total of what changes, in whole units, so that nothing drifts. Everything ends with the window, so the

@@ -1,1 +1,1 @@
-"""Who held what, was guaranteed what, and went without."""
+"""Measures fairness: what each queue held, was guaranteed and lacked."""

@@ -1,4 +1,4 @@
-"""What each way of sharing gives the queues of a tree, side by side with what they are guaranteed."""
+"""Computes what each way of sharing gives each queue of a tree, beside its guarantee."""
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Integrals over rows: what the nodes of a level hold, are guaranteed and lack, and for how long they wait.
+"""Integrates what the queues of a level hold, are guaranteed and lack, and how long they wait.
 
 Each node's rows are added up one after the other, in the order of time, and so is what is in each interval.
 """

@@ -1,4 +1,4 @@
-"""Fairness of a run between the queues of a tree: who held what, was guaranteed what, and went without.
+"""Measures the fairness of a run: what each queue held, was guaranteed and lacked.
 
 Of every queue, at every instant, exactly:
 - its share of a resource is what its attempts hold, lost ones too, over what the machines that are there have; its

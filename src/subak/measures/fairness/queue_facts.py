@@ -1,4 +1,4 @@
-"""What a workload asks for in each queue of a tree."""
+"""Sums what a workload asks for in each queue of a tree."""
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Rows: spans of time in which nothing of a queue changes, out of events.
+"""Turns events into spans of time in which nothing of a queue changes.
 
 An *instant* is the number of a time at which something changes, within a chunk of time; rows are sorted by node and
 instant. Amounts are whole units, so running totals have nothing to drift with.

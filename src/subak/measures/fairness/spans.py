@@ -1,4 +1,4 @@
-"""Spans: time cut into pieces of about as many changes, and what changes in each of them.
+"""Cuts time into spans of about as many changes each.
 
 Attempts come in parts, in the order in which their tasks arrive: nothing changes for a task before it arrives, so all
 that changes before the first arrival of the next part is known. In memory there is one part. Where time is cut is told

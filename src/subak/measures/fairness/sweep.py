@@ -1,4 +1,4 @@
-"""A sweep over what queues hold and want: from attempts to integrals over time.
+"""Sweeps over attempts to integrate what queues hold and want over time.
 
 What a queue holds, and how many of its tasks wait, are step functions of time. A *row* is a span in which nothing of
 one queue changes, an *instant* the number of a time at which anything does, and node * instants + instant the *key*

@@ -1,4 +1,4 @@
-"""Fairness of a run: what its tasks did is kept as they arrive, in memory or in a file, and swept in the end.
+"""Collects what tasks did, in memory or in a file, for the fairness sweep at the end.
 
 What the sweep goes by is gathered meanwhile, and is to the bit the same however many tasks come at once.
 """

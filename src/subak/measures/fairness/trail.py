@@ -1,4 +1,4 @@
-"""The trail of a run: what its tables of tasks and of lost attempts say of when tasks waited, and held something."""
+"""Rebuilds when tasks waited and what they held, from the tables of tasks and lost attempts."""
 import numpy as np
 import polars as pl
 

@@ -1,1 +1,1 @@
-"""What is measured of tasks and of their jobs, in one pass over them, some at a time."""
+"""Measures tasks and jobs in one pass, block by block."""

@@ -1,4 +1,4 @@
-"""What jobs are without a run: how long their tasks take, and how long they would take where nothing ever waits.
+"""Sums jobs without a run: work, and the time a job would take if nothing waited.
 
 Gathered from tasks in their order, some at a time, and the same however they are cut.
 """

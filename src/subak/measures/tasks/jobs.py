@@ -1,4 +1,4 @@
-"""Jobs as a whole, and parts of a workload apart: short and long, by queue, priority, scheduling class, gang's width.
+"""Measures jobs as wholes, and groups: short and long, by queue, priority, class and gang width.
 
 A job's wait is from its arrival to its first task's start, its completion time to its last task's finish; its slowdown
 is the latter over what it takes where nothing ever waits: its longest chain of tasks, each behind those of the stages

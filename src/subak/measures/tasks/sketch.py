@@ -1,4 +1,4 @@
-"""Percentiles of more values than are kept: DDSketch counts values in bins whose width grows with them.
+"""Estimates percentiles of long streams: DDSketch, with bins that widen with the value.
 
 A percentile is then within ACCURACY of the exact one, as a share of it; counts, means and the largest value are exact.
 Source: Masson, Rim and Lee, "DDSketch: a fast and fully-mergeable quantile sketch with relative-error guarantees", VLDB

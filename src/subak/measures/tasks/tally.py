@@ -1,4 +1,4 @@
-"""What a run measures of its tasks, some at a time: exact up to EXACT_MAX tasks, percentiles by sketches beyond."""
+"""Tallies a run's tasks block by block: exact up to EXACT_MAX tasks, by sketches beyond."""
 from pathlib import Path
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What summary.json says of the tasks and jobs of a run."""
+"""The facts of tasks and jobs that summary.json holds."""
 from typing import NamedTuple
 
 import polars as pl

@@ -1,1 +1,1 @@
-"""Placements that look for a machine for one task."""
+"""Placements that choose a machine for one task."""

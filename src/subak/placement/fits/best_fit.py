@@ -1,4 +1,4 @@
-"""Best, worst and aligned fit: of the machines that fit, the one with the least or the most free, or the best aligned.
+"""Best, worst and aligned fit: the machine with the least free, the most free, or the best alignment.
 
 Amounts are fractions of the largest machine's, so that resources weigh alike. Best and worst fit add a machine's free
 amounts up; the request is the same for all and changes nothing. Aligned fit takes their dot product with the request,

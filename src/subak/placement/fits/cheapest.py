@@ -1,4 +1,4 @@
-"""The machine that costs a shape least, of those that fit, by the short lists (fleet/shortlists.py).
+"""Finds the machine that costs a shape least, by short lists (fleet/shortlists.py).
 
 A search (1) looks at the machines that changed since the shape was last asked about, and lists those that go before the
 list's end; (2) takes the best of the list, if it costs what its entry says, else puts it where it belongs, and looks

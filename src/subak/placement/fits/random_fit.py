@@ -1,4 +1,4 @@
-"""Random fit: any machine that fits, all equally likely, from the run's own seeded random numbers."""
+"""Random fit: any machine that fits, with equal probability, from the run's seeded generator."""
 import numpy as np
 
 from subak.fleet.feasible import NOWHERE, fits, next_fitting

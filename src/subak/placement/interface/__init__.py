@@ -1,1 +1,1 @@
-"""What a policy is to the engine: two signatures, and what it may read and keep."""
+"""The interface between engine and policy: two signatures, and what a policy may read and keep."""

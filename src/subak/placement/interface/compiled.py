@@ -1,4 +1,4 @@
-"""The two shapes of a policy, and how a function is compiled to one of them.
+"""Compiles a policy to one of its two signatures.
 
 A policy enters the engine as the address of a compiled function with an explicit signature, so one cached engine serves
 every policy. The built-in ones are cached on disk. A user's is compiled anew in every process, for read-only arrays,

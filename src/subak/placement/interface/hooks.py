@@ -1,4 +1,4 @@
-"""What a policy that chooses task and machine together may keep between calls."""
+"""The memory that a policy with two hooks may keep between calls."""
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a scheduler may be tuned to before a run."""
+"""A scheduler with its parameters set for one run."""
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a user's policy is given: views of the run's arrays that it may read, and the way back for `claim`.
+"""Gives a user's policy read-only views of the run's arrays, and a way back for `claim`.
 
 Fleet, tasks and claims are handed over as read-only arrays, so that a policy which writes to one does not compile.
 Compiled, a view is the same words under another type and costs nothing; in plain Python it is an array that refuses to

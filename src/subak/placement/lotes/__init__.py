@@ -1,1 +1,1 @@
-"""LoTES (Tran and others): classes, two linear programs and bins, made before a run to guide its dispatcher."""
+"""LoTES (Tran and others): classes, two linear programs and bins, planned before a run to guide dispatching."""

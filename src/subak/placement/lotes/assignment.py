@@ -1,4 +1,4 @@
-"""The machine-assignment LP (LoTES section 4.2): how many machines of a configuration emulate which bin.
+"""The machine-assignment LP (LoTES section 4.2): how many machines of a configuration emulate each bin.
 
 Constraint (7) has r_kl on both sides, so it is one row a class, in jobs. Bins are listed all, or generated: the LP over
 a few bins says what a job of each class is worth, and the most valuable bin of each configuration joins, until none

@@ -1,4 +1,4 @@
-"""Bins: sets of jobs that together fit a machine (LoTES section 4.2), all of them or the most valuable one.
+"""Finds bins, sets of jobs that together fit a machine (LoTES section 4.2): all, or the most valuable.
 
 A bin is how many jobs of each class it has; it is dominated if one job more of any class still fits. Requests are the
 classes' means in fine units, as whole numbers, so that whether a bin fits is exact.

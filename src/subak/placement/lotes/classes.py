@@ -1,4 +1,4 @@
-"""Job classes: clusters of requests, by k-means (LoTES section 5.1), split where constraints tell tasks apart.
+"""Clusters tasks into classes by k-means (LoTES section 5.1), split by constraints.
 
 - Features are the requests alone, one a resource, so that a new task is in the class it was clustered into; the run
   time of a class is the mean of its tasks' estimates. (In the paper's Table 2 the classes' run times hardly differ.)

@@ -1,4 +1,4 @@
-"""Configurations: machines that are alike in capacity and in which constraints they meet.
+"""Groups machines into configurations: alike in capacity and in the constraints they meet.
 
 In the paper a configuration is a capacity. With constraints, machines of one capacity may serve different tasks: so the
 most frequent sets of constraints are told apart, and a configuration meets each of them everywhere or nowhere. The

@@ -1,4 +1,4 @@
-"""LoTES's dispatcher: tasks go to machines whose bins lack their class most, and idle machines wait for their classes.
+"""LoTES's dispatcher: tasks go to the bins that lack their class most, idle machines wait for classes.
 
 An arriving task is given a configuration, and takes there the machine of the highest score v = N - kappa that fits:
 what the machine's bin holds of the class, less what runs. If none fits, all other configurations are looked through in

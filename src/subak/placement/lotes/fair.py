@@ -1,4 +1,4 @@
-"""LoTES under a fair order: the tree of queues says whose task is next, the bins where it goes.
+"""LoTES under a fair order: the tree picks the task, the bins the machine.
 
 An instant is as under any fair order (`placement/fair.py`), and a task takes the machine that it would take when it
 arrives under LoTES alone. So a freed machine no longer looks for the class that its bin lacks most: who is served is

@@ -1,4 +1,4 @@
-"""The plan: what the offline stages find, and all that a dispatcher needs of it."""
+"""The plan of LoTES: the results of the offline stages, for the dispatcher."""
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How far each machine is from its bin: v = N - kappa for each class (LoTES section 4.3), and the best machine by it.
+"""Scores how far each machine is from its bin: v = N - kappa for each class (LoTES section 4.3).
 
 Machines of one configuration and class stand in buckets by score, a bit each, 64 to a block; a second level of words
 tells which blocks of a bucket have any. So the best are found without a scan over machines.

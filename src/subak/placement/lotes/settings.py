@@ -1,4 +1,4 @@
-"""What LoTES is set to: its plan, and its dispatcher."""
+"""The settings of LoTES's plan and dispatcher."""
 import math
 
 import msgspec

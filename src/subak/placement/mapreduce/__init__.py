@@ -1,1 +1,1 @@
-"""Plans for batches of MapReduce jobs, made before a run: HMHS and its relatives, and lower bounds on the makespan."""
+"""Plans batches of MapReduce jobs before a run: HMHS, its baselines, and lower bounds on the makespan."""

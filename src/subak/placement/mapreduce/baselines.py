@@ -1,4 +1,4 @@
-"""Published baselines that choose the next job: Max-Min, Sufferage, upward rank, job order; admission as for Min-Min.
+"""Published baselines that choose the next job: Max-Min, Sufferage, upward rank, job order.
 
 - Max-Min (Braun et al., JPDC 61, 2001): the job whose best completion time is the latest.
 - Sufferage (Maheswaran et al., JPDC 59, 1999): the job that loses most if it does not get its best column.

@@ -1,4 +1,4 @@
-"""A batch: what a plan of maps and reduces needs of a workload and a fleet, as arrays by job."""
+"""A batch as arrays by job: what a plan of maps and reduces needs."""
 from dataclasses import dataclass
 
 import numpy as np

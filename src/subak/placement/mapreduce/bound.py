@@ -1,4 +1,4 @@
-"""A lower bound on the makespan of a batch: no schedule whatever ends earlier.
+"""Computes a lower bound on the makespan of a batch.
 
 Each stage by itself is a linear program over fractions of jobs on machines (x_ij: how much of job i machine j does):
 the most loaded machine is done no sooner than C. A job's maps begin no sooner than its reduces may end, so levels are

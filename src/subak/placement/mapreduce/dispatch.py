@@ -1,4 +1,4 @@
-"""Dispatching: which task goes to which machine, one task at a time, over columns that only become busier.
+"""Dispatches tasks to machines one at a time, over columns whose load only grows.
 
 A column is a slot of a machine. The tasks of a job are alike, so a dispatcher deals in jobs and counts. A job may be
 dispatched from when it is admitted (hmhs, Algorithm 1, lines 2 to 10): when it is ready as soon as some column is

@@ -1,4 +1,4 @@
-"""The queues of machines under a plan: each takes, of its maps and then of its reduces, the ready task of least rank.
+"""Follows a plan: each machine starts its ready task of least rank, maps before reduces.
 
 Lane m holds the maps that wait at machine m, lane m + padded machines its reduces. Where both kinds ask for the same
 resource, reduces wait until no map does. Tasks that become ready when a machine is freed are there to choose from, as

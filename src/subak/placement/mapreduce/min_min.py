@@ -1,4 +1,4 @@
-"""Min-Min and Dynamic-Min-Min (hmhs 3.2): of all jobs and columns, the task that would be complete first goes next.
+"""Min-Min and Dynamic-Min-Min (HMHS 3.2): the task with the earliest completion goes next.
 
 With every job ready at 0 this is Min-Min; with jobs that become ready, Dynamic-Min-Min (Algorithm 1). Ties: the least
 completion time, then the least execution time, then the job, then the column.

@@ -1,4 +1,4 @@
-"""The plan: on which machine each task is to run, and in which order; made before a run, as the run will go.
+"""A plan: the machine and the order of each task, fixed before a run.
 
 HMHS in three steps (hmhs 3.3): (1) dispatch the maps; (2) sequence those of each machine; (3) dispatch the reduces,
 each job's from the instant at which its last map ends.

@@ -1,4 +1,4 @@
-"""Prices of machines, which prove that the most loaded of them is not done before a time.
+"""Prices machines, which proves a lower bound on the time at which the most loaded one is done.
 
 Of a side (what each job would take on each machine alone) it is asked how soon the most loaded machine can be done if
 jobs may be cut at will: the linear program of bound.py. Any prices, one of each level and machine, 0 or more and 1 in

@@ -1,4 +1,4 @@
-"""How maps are dispatched, in which order each machine runs them, and how reduces are dispatched: plans by name."""
+"""The plans by name: how maps are dispatched, in which order they run, how reduces are dispatched."""
 from dataclasses import dataclass
 
 import msgspec

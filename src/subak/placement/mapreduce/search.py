@@ -1,4 +1,4 @@
-"""A search that improves HMHS's answer: maps evened out between machines, then moves that are kept when they help.
+"""Improves HMHS's plan by local search: evens out maps, then keeps moves that help.
 
 1. Even out: a task, or half of a job's tasks, leaves one of the busiest columns for the column where the sum of the
    eighth powers of the loads falls the most and which is then less busy than the first was, until no such move lowers

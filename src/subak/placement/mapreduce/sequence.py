@@ -1,4 +1,4 @@
-"""When tasks end that each machine runs by rank: what the engine will do with a plan, told beforehand.
+"""Predicts when the tasks of a plan end, as the engine will run it.
 
 A machine never idles while a task of its own is ready: a slot that is free takes the ready task of the least rank. Of
 tasks that become ready at the instant in which a slot is freed, those that waited before go first, as in the engine.

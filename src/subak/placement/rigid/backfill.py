@@ -1,4 +1,4 @@
-"""Who starts when gangs wait, under four rules: who has a reservation, and who may pass whom.
+"""Backfills under four rules: which gang gets a reservation, and which may pass which.
 
 - strict: nobody passes the first that does not fit.
 - backfill: whoever fits may pass; nobody has a reservation, so a large gang may wait for ever.

@@ -1,4 +1,4 @@
-"""Gangs: tasks that start together. Every task is in a gang, most of them alone in theirs.
+"""Numbers gangs, tasks that start together; a single task is a gang of one.
 
 Rules: a gang waits when each of its tasks waits or has ended; it starts as a whole, and when an attempt of it is lost
 the others are, too (the loop sees to that). It is expected to hold its machines until the longest of its estimates is

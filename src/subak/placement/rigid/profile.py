@@ -1,4 +1,4 @@
-"""What will be free when: amounts over future time, as far as running tasks and reservations are expected to hold them.
+"""The profile of free amounts over future time, from expected ends and reservations.
 
 Rules: a pool's segments follow each other in time, the first contains now, the last never ends; two neighbours differ.
 A profile is open while somebody has a reservation, and for some decisions more; else nothing is written into it.

@@ -1,4 +1,4 @@
-"""What the rules of backfilling keep: who waits, who is expected to end when, and which gang has what reservation.
+"""The state of backfilling: waiting gangs, expected ends and reservations.
 
 Rules: a gang is in the lines `all` and `by_lane` while it waits, in `ending` while it runs; `reserved` of it is finite
 exactly while the profile holds its tasks from then on for as long as they are estimated to run.

@@ -1,4 +1,4 @@
-"""A gang starts, as a whole or not at all, where no reservation needs the machines."""
+"""Starts a gang whole or not at all, on machines that no reservation needs."""
 from collections.abc import Callable
 
 import numpy as np

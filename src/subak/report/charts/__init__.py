@@ -1,1 +1,1 @@
-"""Charts, a file for each kind of thing they show."""
+"""Charts, one file per subject."""

@@ -1,4 +1,4 @@
-"""Charts of what machines draw."""
+"""Charts of energy: what machines draw."""
 from collections.abc import Callable
 from functools import partial
 

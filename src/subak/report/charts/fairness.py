@@ -1,4 +1,4 @@
-"""Charts of fairness: shares of queues over time, who went without, and wait time against fairness."""
+"""Charts of fairness: shares over time, what queues lacked, and wait time against fairness."""
 from collections.abc import Callable
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Charts of fitted laws: the distribution of the data against the models, and the tail, on logarithmic axes."""
+"""Charts of fitted laws: data against models, and the tail, on logarithmic axes."""
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The Gantt chart of a batch: which job each map and each reduce machine ran when."""
+"""The Gantt chart of a batch: which job each machine ran when."""
 import math
 from collections.abc import Callable
 from functools import partial

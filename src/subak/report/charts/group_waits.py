@@ -1,4 +1,4 @@
-"""Who waited how long: tasks by their priority, and gangs by how wide they are."""
+"""Charts of wait times by priority and by gang width."""
 from collections.abc import Callable
 from functools import partial
 

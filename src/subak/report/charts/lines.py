@@ -1,4 +1,4 @@
-"""Charts of lines: one table with a row an instant (or a value) and a column a line, for drawing and for reading off.
+"""Line charts whose values a pointer reads off, from one wide table.
 
 A page shows, at the nearest row to a pointer, the values of all lines; what it needs for that is in the chart's
 `usermeta`, which no picture shows.

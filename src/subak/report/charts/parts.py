@@ -1,4 +1,4 @@
-"""What charts share: axes of time and of shares, a colour and a shape a scheduler, zoom and legends."""
+"""The common parts of charts: axes, colours and shapes of schedulers, zoom, legends."""
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal

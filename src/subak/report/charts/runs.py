@@ -1,4 +1,4 @@
-"""The charts: each a function from runs to one Altair chart, over series that are already small."""
+"""The charts of runs: each function makes one Altair chart from runs' series."""
 from collections.abc import Callable
 from functools import partial
 from typing import Any

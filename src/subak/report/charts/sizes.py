@@ -1,4 +1,4 @@
-"""The curve of a sizing: an objective against the number of machines, with its bound and the answer."""
+"""The chart of a sizing: an objective against the number of machines."""
 import math
 from collections.abc import Iterator
 from typing import Any

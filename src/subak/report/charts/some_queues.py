@@ -1,4 +1,4 @@
-"""Runs of which only some queues are looked at."""
+"""Restricts runs to some queues, for charts."""
 from dataclasses import dataclass
 
 import polars as pl

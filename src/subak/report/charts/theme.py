@@ -1,4 +1,4 @@
-"""The look: one set of colours for light and for dark, used by the page's style sheet and by the charts alike."""
+"""The colours of pages and charts, for light and dark."""
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The axis of time of every chart: dates and hours where the trace has a calendar, else a count since the start.
+"""The time axis of charts: dates if the trace has a calendar, else time since the start.
 
 x is a number in the unit that suits the span; ticks are at whole minutes, hours or days, of the calendar where there is
 one. The first tick, and the first of each day, carries the date. The calendar is the trace's: UTC where it says so,

@@ -1,1 +1,1 @@
-"""What `subak size` has found: in words, in the terminal, and on a page."""
+"""Shows the answer of `subak size`: in words, in the terminal, on a page."""

@@ -1,4 +1,4 @@
-"""The page of a sizing: the answer, the curve of each objective, and the sizes that were tried."""
+"""The page of a sizing: the answer, a curve for each objective, and the sizes tried."""
 from markupsafe import Markup
 
 from subak.experiment.sizing.answer import Sized, Sizing

@@ -1,4 +1,4 @@
-"""Answers of `subak size` in the terminal: a sentence, and the curve as a table of the sizes that were tried."""
+"""Prints the answer of `subak size`: a sentence, and a table of the sizes tried."""
 import math
 
 from rich.console import Group, RenderableType

@@ -1,4 +1,4 @@
-"""An answer of `subak size` in words, and its sizes as a table; the same in the terminal and on the page."""
+"""Words the answer of `subak size`, for the terminal and the page."""
 import math
 from collections.abc import Callable, Iterator
 

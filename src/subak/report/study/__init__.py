@@ -1,1 +1,1 @@
-"""What a study found: a table with a row a run, and a page."""
+"""Shows a study: a table with a row per run, and a page."""

@@ -1,4 +1,4 @@
-"""The charts of a study: measures over each setting, over two, and two measures against each other."""
+"""The charts of a study: measures over one setting, over two, and against each other."""
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The measures of a study by name, as columns of its table: those of a comparison, but for what the simulation cost."""
+"""Names the measures of a study as columns of its table."""
 import operator
 import re
 from typing import NamedTuple

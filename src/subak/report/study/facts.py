@@ -1,4 +1,4 @@
-"""What a study says: which points no other is better than in two measures, and which is best by one, how surely."""
+"""Finds the best points of a study, and those that no other beats in two measures."""
 from typing import NamedTuple
 
 import numpy as np

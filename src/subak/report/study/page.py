@@ -1,4 +1,4 @@
-"""The page of a study, in the style of a comparison's: the best points, measures over settings, all points."""
+"""The page of a study: the best points, measures over settings, all points."""
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The results of a study: what each measure is at each point with each seed, and which seeds failed."""
+"""The results of a study: each measure at each point and seed, and the seeds that failed."""
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""runs.parquet of a study: a row a run, its settings, and its measures in seconds, shares of one, and counts."""
+"""Writes runs.parquet of a study: one row per run with its settings and measures."""
 import io
 from collections.abc import Mapping
 from pathlib import Path

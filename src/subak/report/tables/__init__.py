@@ -1,1 +1,1 @@
-"""Tables of a report: what each says, and how it becomes part of a page or a file."""
+"""The tables of a report, for pages and files."""

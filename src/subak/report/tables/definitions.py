@@ -1,4 +1,4 @@
-"""What each measure means, in a sentence, by family and title; a family's own where its titles need none."""
+"""Defines each measure in a sentence."""
 from subak.report.comparison import Measure
 
 DEFINITIONS: dict[tuple[str, str], str] = {

@@ -1,4 +1,4 @@
-"""A comparison as it is shown: each row in one unit, with differences from a baseline and their intervals."""
+"""Shows a comparison with differences from a baseline and their intervals."""
 from typing import NamedTuple
 
 from subak.errors import InputError

@@ -1,4 +1,4 @@
-"""What machines of each kind used and cost."""
+"""Tables of what machines of each kind used and cost."""
 from subak.measures.runs import KindFacts, Run
 from subak.report.number_text import count_text, energy_text, mass_text, plain_text
 from subak.report.tables.table import Cell, Table, amount

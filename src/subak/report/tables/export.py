@@ -1,4 +1,4 @@
-"""Tables as files: CSV and JSON for programs, with numbers in seconds, bytes and shares of one; LaTeX for papers."""
+"""Exports tables as CSV and JSON in base units, or as LaTeX."""
 import csv
 import io
 import json

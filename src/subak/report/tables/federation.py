@@ -1,4 +1,4 @@
-"""Tables of federations: messages by kind, what masters counted, how busy roles were, shares of queues."""
+"""Tables of federations: messages, counts of masters, busy roles, shares of queues."""
 from collections.abc import Callable
 
 from subak.measures.runs import FederationFacts, Run

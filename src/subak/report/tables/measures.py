@@ -1,4 +1,4 @@
-"""The table of measures: a row a measure in one unit, a column a scheduler, differences from a baseline below."""
+"""The table of measures: a row per measure, a column per scheduler."""
 from collections.abc import Sequence
 from itertools import groupby
 

@@ -1,4 +1,4 @@
-"""Tables of what became of the tasks of each run, and of how each run was made."""
+"""Tables of how tasks ended, and of how each run was made."""
 from typing import Any
 
 from subak.measures.runs import Run, Summary

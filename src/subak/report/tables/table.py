@@ -1,4 +1,4 @@
-"""A table: its cells as numbers and as words, so that a page shows what a file holds."""
+"""A table whose cells are numbers and words, so that page and file agree."""
 from collections.abc import Callable
 from typing import NamedTuple
 

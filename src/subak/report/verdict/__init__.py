@@ -1,1 +1,1 @@
-"""The verdict: which scheduler is recommended, by how much, how certainly, at whose cost, and why."""
+"""The verdict: the recommended scheduler, by how much, how certainly, at whose cost, and why."""

@@ -1,4 +1,4 @@
-"""The card at the top of the page."""
+"""Draws the verdict as the card at the top of the page."""
 from markupsafe import Markup
 
 from subak.report import tags

@@ -1,4 +1,4 @@
-"""The verdict in facts: the recommended scheduler, by how much, with what certainty, at whose cost, and why."""
+"""Finds the facts of the verdict: best scheduler, difference, certainty, cost and reasons."""
 import operator
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What was placed: which tasks started by the end of the window, and who waited longer than under another scheduler."""
+"""Counts what each scheduler placed by the end of the window, and who waited longer."""
 from typing import NamedTuple
 
 import polars as pl

@@ -1,1 +1,1 @@
-"""What the Dodoor paper says of its scheduler, measured here."""
+"""The claims of the Dodoor paper, measured here."""

@@ -1,4 +1,4 @@
-"""The Dodoor paper: virtual machines on a cluster of four kinds of machines, under Dodoor and under Sparrow.
+"""The experiments of the Dodoor paper: virtual machines on four kinds of machines, against Sparrow.
 
 The paper has 10,000 requests of Azure's packing trace on 100 machines of CloudLab, with 5 schedulers. The requests here
 are drawn: sizes by how often they occur among the authors' 10,000 that run for a minute at most, run times by their

@@ -1,4 +1,4 @@
-"""The chart of what is measured of the Dodoor paper."""
+"""The chart of the Dodoor paper's results here."""
 from typing import Any
 
 import altair as alt

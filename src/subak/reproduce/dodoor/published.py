@@ -1,4 +1,4 @@
-"""What the Dodoor paper (arXiv 2510.12889) claims, as bounds on numbers that are measured here; see its abstract.
+"""The claims of the Dodoor paper (arXiv 2510.12889), as bounds on measured numbers.
 
 It says by how much Dodoor is better, not than which of the others, nor at which load. Here it is beside Sparrow, and a
 number is that of the load at which Dodoor is best.

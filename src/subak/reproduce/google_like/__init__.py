@@ -1,1 +1,1 @@
-"""The Google-like workload model, its tables and figures beside ours."""
+"""The Google-like workload model: the paper's tables and figures beside ours."""

@@ -1,4 +1,4 @@
-"""The Google-like workload paper: what it says beside what is measured on a trace and on generated data.
+"""The experiments of the Google-like paper: its numbers beside a trace's and generated ones.
 
 A reason is printed where numbers show it (reasons.py), elsewhere that it is not explained.
 """

@@ -1,4 +1,4 @@
-"""Figures 1 to 7 of the Google-like workload paper, over what was measured."""
+"""Figures 1 to 7 of the Google-like paper over measured data."""
 from typing import Any
 
 import altair as alt

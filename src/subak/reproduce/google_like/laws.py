@@ -1,4 +1,4 @@
-"""The laws of makespans: the paper's figures beside ours, and why the distance of a log-normal law is what it is.
+"""Laws of makespans: the paper's figures beside ours, and the reason for the log-normal distance.
 
 The tasks of a job are alike, so that many tasks of few jobs are few draws: how far such a sample is from a log-normal
 law, though the law is true, is found by drawing. The mean logarithm of a job is normal, and those of its tasks around

@@ -1,4 +1,4 @@
-"""What a source says of its tasks, as the paper counts: those with three events, and every attempt beside them.
+"""Measures the tasks of a source as the paper counts them: those with three events.
 
 Measured means: the tasks of the trace with exactly three events (SUBMIT, SCHEDULE and an end), as the paper takes
 them; their makespan is the time from SCHEDULE to the end. A workload has no events, but where it is known when tasks

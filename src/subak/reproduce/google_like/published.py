@@ -1,4 +1,4 @@
-"""What the paper prints (Da Costa, Grange, De Courchelle, 2016), Tables I to VII and section IV, as numbers."""
+"""The paper's numbers (Da Costa, Grange, De Courchelle, 2016): Tables I to VII and section IV."""
 GROUPS = ("Free", "Normal", "Production", "Monitoring")
 GROUP_BOUNDS = (1, 8, 9)  # the last priority of each group but the last
 EVENT_COUNTS = {  # Table I: tasks by their number of events; 9 stands for 9 and more

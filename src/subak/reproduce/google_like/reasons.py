@@ -1,4 +1,4 @@
-"""Why figures of a part of the trace are not the paper's, of its month: reasons that numbers show, or none.
+"""Gives reasons why a part of the trace differs from the paper's month, where numbers show them.
 
 Three are looked for: chance, told by jobs, whose tasks are alike; what stood when the trace began, which has been there
 for longer than is known; and the trace's end, behind which nothing is seen that began before it.

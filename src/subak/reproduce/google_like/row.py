@@ -1,4 +1,4 @@
-"""A figure of the paper beside what was measured and what the generator gives."""
+"""A figure of the paper beside the measured and the generated one."""
 import msgspec
 
 from subak.reproduce.claims import Why, reason, verdict_of

@@ -1,1 +1,1 @@
-"""HMHS's figures beside ours."""
+"""The claims and figures of the HMHS paper beside ours."""

@@ -1,4 +1,4 @@
-"""The HMHS paper: its two figures measured here, each claim beside what comes out.
+"""The experiments of the HMHS paper: its two figures and each claim beside the result.
 
 Fig. 1 is the makespan against the number of jobs, Fig. 2 against the share of slow machines. Past the paper: the same
 against schedulers that a reader would ask for, and on the jobs of a real trace.

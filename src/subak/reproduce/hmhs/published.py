@@ -1,4 +1,4 @@
-"""What the HMHS paper claims (Chen, Shen, Chen, Guo), as bounds on numbers that are measured here.
+"""The claims of the HMHS paper (Chen, Shen, Chen, Guo), as bounds on measured numbers.
 
 Its figures have no numbers but those in the text; "up to" is compared with the largest mean of a figure's points.
 """

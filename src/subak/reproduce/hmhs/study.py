@@ -1,4 +1,4 @@
-"""How large the experiments of the HMHS paper are, and what they have in common: draws, runs, means and intervals."""
+"""The size and common parts of the HMHS experiments: draws, runs, means, intervals."""
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple

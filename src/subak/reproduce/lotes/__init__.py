@@ -1,1 +1,1 @@
-"""LoTES's figures beside ours."""
+"""The claims and figures of the LoTES paper beside ours."""

@@ -1,4 +1,4 @@
-"""How far a row of simulations is, and how long what is left takes; two of them go on at a time, in threads.
+"""Reports the progress of a row of simulations, two at a time in threads.
 
 The engine lets other threads run beside it, so that two runs on one workload share its tables and use two cores.
 """

@@ -1,4 +1,4 @@
-"""The LoTES paper: its tables and figures measured here, and each claim beside what was measured.
+"""The experiments of the LoTES paper: its tables and figures, each claim beside the result.
 
 Tables 1 and 2 are solved as printed; Figs. 6 to 8 are runs on Google's trace and on a month of the same classes
 (workload.py). What goes past the paper is in past.py, and in open_ends.py.

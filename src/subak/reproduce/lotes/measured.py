@@ -1,4 +1,4 @@
-"""What the figures ask of one simulation."""
+"""Measures one simulation for the figures of the LoTES paper."""
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What the LoTES paper leaves open: a mix that is not known, usage that varies, locality, fairness; what each gains.
+"""Experiments on questions that the LoTES paper leaves open: unknown mix, varying usage, locality, fairness.
 
 All on a part of the month, and the mix and fairness on the trace too; each figure is a pair as in past.py.
 """

@@ -1,4 +1,4 @@
-"""Past the LoTES paper: what makes the difference between schedulers, loads, LoTES's options, and what it leaves open.
+"""Experiments past the LoTES paper: loads, options, and what makes the difference between schedulers.
 
 Each figure is a pair: the simulations that it needs, and the figure made of them.
 """

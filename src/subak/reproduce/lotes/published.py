@@ -1,4 +1,4 @@
-"""What the LoTES paper claims (Tran and others), as bounds on numbers that are measured here.
+"""The claims of the LoTES paper (Tran and others), as bounds on measured numbers.
 
 Section 5.4 gives words more than numbers; they get the mildest bound that still says it. Response time is the paper's
 word for what is called wait time elsewhere, from ready to the first start; a "mean response" below is cited.

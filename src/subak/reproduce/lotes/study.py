@@ -1,4 +1,4 @@
-"""The runs behind the figures of the LoTES paper: on Google's trace, and on a month of the same classes.
+"""The runs behind the LoTES figures: on Google's trace, and on a month of the same classes.
 
 A figure names its runs before any is done. So each is done once however many figures show it, those on one workload
 follow each other, two go on at a time, and what is left can be told.

@@ -1,4 +1,4 @@
-"""A simulation as a row of a table, and two beside each other."""
+"""Turns a simulation into a row of a table, and sets two beside each other."""
 from subak.reproduce.lotes.measured import Run
 from subak.reproduce.lotes.workload import HOUR_S
 

@@ -1,4 +1,4 @@
-"""LoTES's Tables 1 and 2 as printed, as the problem that its two linear programs are about."""
+"""LoTES's Tables 1 and 2 as printed, as the input of its two linear programs."""
 from itertools import combinations
 
 import numpy as np

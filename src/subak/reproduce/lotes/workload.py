@@ -1,4 +1,4 @@
-"""A month like that of LoTES's Table 2, on the machines of its Table 1, at a load of one's choice.
+"""Makes a month like that of LoTES's Table 2, on the machines of its Table 1, at a chosen load.
 
 Table 2's times are 0.03 to 0.04 h. With them, the month's tasks would keep a hundredth of the machines busy: what fills
 Google's is a few tasks that run for hours and days, which its classes' means do not show. So shares, requests and the

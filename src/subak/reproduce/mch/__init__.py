@@ -1,1 +1,1 @@
-"""MCH's figures beside ours."""
+"""The claims and figures of the MCH paper beside ours."""

@@ -1,4 +1,4 @@
-"""The MCH paper: its experiments run here, and each claim beside what was measured.
+"""The experiments of the MCH paper, each claim beside the result.
 
 Fig. 4 is a simulation of six jobs under every order (mch_sharing.py); Fig. 5 the time that orders take on a pooled
 machine (mch_loop.py). Past the paper: where the square root comes from, the tree alone, large trees, and federations

@@ -1,4 +1,4 @@
-"""MCH and H-DRF in the federation: how far shares are missed when global masters choose queues on stale views."""
+"""MCH and H-DRF in a federation: how far shares are missed when views are stale."""
 from collections.abc import Iterator
 from functools import partial
 from itertools import product

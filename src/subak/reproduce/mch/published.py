@@ -1,4 +1,4 @@
-"""What the MCH paper claims (You, Wang, Xu, Luo, Chen, Li), as bounds on numbers that are measured here.
+"""The claims of the MCH paper (You, Wang, Xu, Luo, Chen, Li), as bounds on measured numbers.
 
 A claim in words alone gets the mildest bound that still says it; the rule beside it says which.
 """

@@ -1,4 +1,4 @@
-"""Fig. 4: six jobs come and go on one machine, and what each holds under every order, beside the exact shares.
+"""Fig. 4: six jobs on one machine, what each holds under every order, beside the exact shares.
 
 The paper gives the tree, the demands, 2,000 tasks a job and the machine, not when jobs arrive and how long tasks run.
 Chosen here: the three groups arrive 100 s apart, and tasks take as long as makes n1,1 the first to leave, at about

@@ -1,4 +1,4 @@
-"""How large the experiments of the MCH paper are, and what they have in common."""
+"""The size and common parts of the MCH experiments."""
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

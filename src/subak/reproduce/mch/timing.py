@@ -1,4 +1,4 @@
-"""The time that an order takes to schedule jobs on one pooled machine: the loop behind Fig. 5.
+"""Times how long an order takes to schedule jobs on one pooled machine (Fig. 5).
 
 All jobs are there from the beginning. A decision is: whose turn is it; while its task does not fit, the task that has
 run longest ends; the task starts. A job that has ended stays in the tree as an idle leaf.

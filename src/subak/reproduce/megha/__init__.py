@@ -1,1 +1,1 @@
-"""Megha's figures beside ours."""
+"""The claims and figures of the Megha paper beside ours."""

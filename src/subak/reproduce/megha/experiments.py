@@ -1,4 +1,4 @@
-"""The Megha paper: its experiments run here, and each claim beside what was measured.
+"""The experiments of the Megha paper, each claim beside the result.
 
 A figure is a table of measurements and some named numbers of it; the claims (megha_paper.py) are bounds on those.
 """

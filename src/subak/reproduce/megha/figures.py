@@ -1,4 +1,4 @@
-"""The charts of the Megha paper's figures, and of those past it, over what was measured."""
+"""The charts of the Megha paper's figures and of those past it."""
 from collections.abc import Callable
 from typing import Any
 

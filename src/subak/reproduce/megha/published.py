@@ -1,4 +1,4 @@
-"""What the Megha paper claims (Thiyyakat, Kalambur, Sitaram), as bounds on numbers that are measured here.
+"""The claims of the Megha paper (Thiyyakat, Kalambur, Sitaram), as bounds on measured numbers.
 
 A claim in words alone gets the mildest bound that still says it; the rule beside it says which.
 """

@@ -1,4 +1,4 @@
-"""A study: how large its experiments are, its inputs, and what is asked of each simulation."""
+"""The size, inputs and measures of the Megha experiments."""
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple

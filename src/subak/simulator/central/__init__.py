@@ -1,1 +1,1 @@
-"""The loops of schedulers that see everything at once."""
+"""The loops of central schedulers, which see everything at once."""

@@ -1,4 +1,4 @@
-"""How a loop is compiled for its states: by address, or as they are.
+"""Compiles a loop with its states by address, or as tuples.
 
 By address it is compiled in half of the time, and most are as fast or faster. Where a policy is asked for most of what
 happens, all tables that it takes are read for each call, which the compiler otherwise does once: gangs and reservations

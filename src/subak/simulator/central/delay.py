@@ -1,4 +1,4 @@
-"""A central run under delay scheduling: its loop, and how its state is built."""
+"""The loop of delay scheduling, and its state."""
 import numpy as np
 
 from subak.fleet.locality import NO_HOLDER, Inputs

@@ -1,4 +1,4 @@
-"""The loop of each kind of central scheduler, compiled, beside the state that it reads."""
+"""The compiled loop of each kind of central scheduler, with its state."""
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""A central run under a fair order: its loop, the attempts that preemption ends and begins, and how it is built."""
+"""The loop of fair orders, with preemption, and its state."""
 from collections.abc import Callable
 
 import numpy as np

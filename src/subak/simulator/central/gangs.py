@@ -1,4 +1,4 @@
-"""Gangs of a central run: which tasks start together, which are too large, and what a loss means to the others."""
+"""Gangs of a central run: which tasks start together, which are too large, and what a loss does."""
 from typing import Any
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What must be as it was after a user's policy was asked: the run's tables are looked at after each budget of steps.
+"""Checks the run's tables after each budget of steps of a user's policy.
 
 A policy that writes to what it was given does not compile (placement/read_only.py). This finds the ways round that,
 such as `array.flat`, and a policy that writes outside its own arrays.

@@ -1,4 +1,4 @@
-"""The central simulator: a heap of ends merged with sorted arrivals and changes of the fleet.
+"""The central loop: merges a heap of ends with sorted arrivals and fleet changes.
 
 One step is one instant: (1) time passes and is accounted for; (2) the fleet changes, and attempts on machines that
 leave end; (3) attempts end; only when nothing was freed, (4) tasks arrive; (5) the scheduler decides; (6) its claims

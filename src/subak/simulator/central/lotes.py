@@ -1,4 +1,4 @@
-"""A central run of LoTES: its loop, how the dispatcher is built from a plan, and how a new plan takes over."""
+"""The loop of LoTES, its dispatcher, and how a new plan takes over."""
 import functools
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A central run that follows a plan of maps and reduces: its loop, and how its lanes are built."""
+"""The loop that follows a plan of maps and reduces, and its lanes."""
 import numpy as np
 
 from subak.placement.claims import KEPT, VIOLATED_RULE

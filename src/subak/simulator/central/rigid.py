@@ -1,4 +1,4 @@
-"""A central run of rigid jobs, or with reservations: its loop, and what ends, losses and changes mean to gangs."""
+"""The loop of rigid jobs and reservations, and what ends and losses do to gangs."""
 from collections.abc import Callable
 
 import numpy as np

@@ -1,1 +1,1 @@
-"""A run that has rows for open tasks alone: it reads tasks in chunks, and writes those that ended."""
+"""Runs that keep only open tasks in memory: they read tasks in chunks and write ended ones to disk."""

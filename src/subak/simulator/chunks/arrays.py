@@ -1,4 +1,4 @@
-"""What is kept of a state, its arrays by name, and taken on by one that was built anew."""
+"""Saves the arrays of a state by name, and loads them into a new one."""
 from typing import Any
 
 import numpy as np

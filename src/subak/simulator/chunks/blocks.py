@@ -1,4 +1,4 @@
-"""What became of tasks, in files of a block of tasks each: rows are written where they belong, whenever a task ends.
+"""Stores results on disk in blocks of tasks, whenever a task ends.
 
 A row may be written again, by a run that goes on from a checkpoint; it is the same then.
 """

@@ -1,4 +1,4 @@
-"""A central scheduler's run in chunks: rows of those who ended go, and who arrives next comes behind those left."""
+"""A central scheduler's run in chunks: drops rows of ended tasks, appends arriving ones."""
 from collections.abc import Callable
 from dataclasses import replace
 

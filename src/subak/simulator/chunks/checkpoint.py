@@ -1,4 +1,4 @@
-"""A checkpoint: what a run in chunks goes on from, in one file that is written whole and takes the former's place."""
+"""Writes a checkpoint of a run in chunks: one file, replaced whole."""
 import io
 import json
 import time

@@ -1,4 +1,4 @@
-"""The course of a run in chunks: rows of those who ended go to their blocks, who arrives next comes to those left.
+"""The course of a run in chunks: ended tasks go to blocks, arriving ones come in.
 
 One chunk: (1) the loop runs until the next to arrive has no row; (2) rows of tasks that ended are written out; (3) the
 state is left with those that are open, which is also what a checkpoint holds; (4) the next chunk is read.

@@ -1,4 +1,4 @@
-"""A federation's run in chunks: a task has a place while anybody may name it, and another has the place then.
+"""A federation's run in chunks: a task keeps its place as long as any role may name it.
 
 Roles name a task by its number, which is used once: the last bits are the task's place in the tables by task, the
 others its number in the workload, so that what goes by the number goes by the order of the workload. Rows of masters

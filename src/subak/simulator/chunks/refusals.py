@@ -1,4 +1,4 @@
-"""What cannot be run in chunks, told before anything is built."""
+"""Refuses what cannot be run in chunks."""
 from subak.errors import InputError
 from subak.federation.choices import BINS, PLACEMENTS
 from subak.federation.settings import Federation

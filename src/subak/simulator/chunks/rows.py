@@ -1,4 +1,4 @@
-"""Rows that go and rows that come: a state without the tasks that have ended, and with others behind those left.
+"""Drops rows of ended tasks from a state and appends new ones.
 
 A task's number in a state is its row. Who is open keeps their order, so that ties go as they would if nobody had gone.
 """

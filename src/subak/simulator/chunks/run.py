@@ -1,4 +1,4 @@
-"""A whole run in chunks, from its beginning or from where it was kept."""
+"""Runs a whole workload in chunks, from the start or from a checkpoint."""
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path

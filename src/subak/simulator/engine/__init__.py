@@ -1,1 +1,1 @@
-"""What the loops of all schedulers share: events, state, the timeline, attempts."""
+"""What all loops share: events, state, timeline, attempts."""

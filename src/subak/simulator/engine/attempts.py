@@ -1,4 +1,4 @@
-"""What begins, ends and loses an attempt, under every kind of scheduler: the state and the heap stay in step."""
+"""Starts, ends and loses attempts under every kind of scheduler, keeping state and heap in step."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""LoTES's bins for a run's machines: from a plan and the order of the machines to arrays by class and place."""
+"""Lays out LoTES's bins for the machines of a run."""
 import numpy as np
 
 from subak.federation.megha.global_master.placement import Bins

@@ -1,4 +1,4 @@
-"""Changes of the fleet during a run: machines that leave, join, or take another capacity."""
+"""Applies fleet changes during a run: machines leave, join or change capacity."""
 
 import numpy as np
 

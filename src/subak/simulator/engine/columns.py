@@ -1,4 +1,4 @@
-"""Columns of result tables out of arrays: numbers with nulls, names by row, words by code."""
+"""Makes columns of result tables from arrays: nulls, names, words."""
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Columns of a matrix, each once: what NumPy's `unique` returns along an axis, in a tenth of its time."""
+"""Finds the distinct columns of a matrix, ten times as fast as NumPy's `unique`."""
 import numpy as np
 
 

@@ -1,4 +1,4 @@
-"""What a scheduler is told of run times: the estimates of a run, which are all that it may know of them.
+"""The run-time estimates that a scheduler may use.
 
 - "exact": the run times themselves.
 - "user": those of the workload's column `estimate`; who gave none is told by the run time.

@@ -1,4 +1,4 @@
-"""The event heap, ordered by (time, sequence), four children a node: an item (a task) and a place (its machine)."""
+"""The event heap, ordered by (time, sequence), with four children per node."""
 from typing import NamedTuple
 
 import numpy as np

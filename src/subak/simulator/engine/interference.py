@@ -1,4 +1,4 @@
-"""Interference: tasks that together want more CPU than their machine has share it, and hold their machine for longer.
+"""Interference: tasks that together want more CPU than there is share it, and take longer.
 
 Machines promise more CPU than they have (`subak.fleet.edits.overcommitted`), or tasks want more than they asked for
 (overuse.py). A task wants the CPU that the workload says it uses, for as long as it runs. Where the tasks of a machine

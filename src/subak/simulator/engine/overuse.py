@@ -1,4 +1,4 @@
-"""Wrong requests: tasks that ask for less or more than they use, and are ended when they use more.
+"""Wrong requests: tasks that use less or more than they ask for, and are killed when over.
 
 A task uses what the workload says. It asks for that times 1 + x, where x is one of LEVELS times the stated error, each
 equally often, by the run's seed. Who asked for too little is ended at a point of its attempt that is uniform in time

@@ -1,4 +1,4 @@
-"""The timeline: what was used and waiting in each interval, integrated exactly between events; stranded at its end."""
+"""Records the timeline: amounts in use and waiting per interval, integrated exactly."""
 import numpy as np
 
 from subak.fleet.feasible import shape_fits

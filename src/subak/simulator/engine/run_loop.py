@@ -1,4 +1,4 @@
-"""The run loop: an engine runs to its end in budgets of steps, with progress, and room for timeline and losses."""
+"""Runs an engine to its end in budgets of steps, with progress and growing tables."""
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""From tables to arrays: builds the state of a run once, so that the kernels can trust it."""
+"""Builds the state of a run from tables, once, so that kernels can trust it."""
 from dataclasses import dataclass
 from typing import NamedTuple
 

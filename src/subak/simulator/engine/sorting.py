@@ -1,4 +1,4 @@
-"""Sorting in place: the compiler's own sort allocates, which kernels do not."""
+"""Sorts in place, without allocating."""
 import numpy as np
 
 from subak.kernels.kernel import kernel

@@ -1,4 +1,4 @@
-"""The whole state of a central run beside fleet, tasks and lanes: progress, clock, stages, changes, timeline."""
+"""The state of a central run besides fleet, tasks and lanes: clock, stages, changes, timeline."""
 from typing import NamedTuple
 
 import numpy as np

@@ -1,1 +1,1 @@
-"""Episodes: central runs over windows of a workload in which somebody outside decides what starts next."""
+"""Episodes: central runs over windows of a workload in which an agent decides."""

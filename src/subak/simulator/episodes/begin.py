@@ -1,4 +1,4 @@
-"""An episode begins: a window of jobs is cut from the workload, on the fleet as it was before anything happened."""
+"""Begins an episode: cuts a window of jobs and resets the fleet."""
 import numpy as np
 
 from subak.kernels.kernel import kernel

@@ -1,4 +1,4 @@
-"""From a workload and a fleet to the state of episodes over windows of it, and from an episode to a run's outcome."""
+"""Builds the state of episodes from a workload and a fleet, and a run's outcome from an episode."""
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

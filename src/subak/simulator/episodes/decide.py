@@ -1,4 +1,4 @@
-"""What an action does, and when the next one is asked for.
+"""Applies an action, and decides when the next one is due.
 
 One step: (1) the action starts what it names, or lets time pass; (2) until something that is shown can start, the
 engine goes on to the next instant, as it does for every scheduler: what is freed is offered to those who wait before

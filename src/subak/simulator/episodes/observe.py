@@ -1,4 +1,4 @@
-"""What is seen of an episode: those who wait, shown in their order, and the fleet, each feature from 0 to 1.
+"""Observes an episode: waiting tasks in order, and the fleet, as features from 0 to 1.
 
 Of each place: whether somebody waits there; how long it has waited, and is estimated to run; how many tasks it has;
 per resource, what a task of it asks for, as a share of the largest machine's. Of the fleet: per resource, the share of

@@ -1,4 +1,4 @@
-"""One call steps all episodes: each does its action, goes on to where it is asked again, and says what is seen."""
+"""Steps all episodes in one call, each to its next decision."""
 from collections.abc import Callable
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The state of episodes: a central run each, over some jobs of a workload, that stops wherever something may start.
+"""The state of episodes: one central run each, which stops at every decision.
 
 Who waits is known by its head, a task: the first of a gang, whose tasks start together, or a task that starts alone.
 So a task alone is a gang of one, and nothing asks which it is.

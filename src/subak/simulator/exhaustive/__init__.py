@@ -1,1 +1,1 @@
-"""Every interleaving of a tiny federation of Megha, with few faults: a model checker over its handlers as they are."""
+"""A model checker: walks every interleaving of a tiny Megha federation, with its real handlers."""

@@ -1,4 +1,4 @@
-"""Check a configuration: walk all of its states, and say what was found; what is wrong with the shortest way to it."""
+"""Checks a configuration: walks all its states, and reports faults with the shortest way to them."""
 from collections.abc import Callable
 
 from subak.simulator.exhaustive.explore import Report, Walk

@@ -1,4 +1,4 @@
-"""Walk all states of a configuration: each is looked at once, breadth first, so what is wrong is found by few steps."""
+"""Walks all states of a configuration breadth first, each once."""
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The walk in which whatever was ever sent may come again at any time, any number of times, or never.
+"""The walk in which every message ever sent may arrive at any time, any number of times.
 
 Loss, doubling, delay and overtaking have no bound in it, and timers ring whenever they like, also those of a former
 life. Of each set of role states, and of what is true of tasks beyond them, there is one set of messages that only

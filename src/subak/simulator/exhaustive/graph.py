@@ -1,4 +1,4 @@
-"""The graph of a federation's states: its tables, what is known of its roles, and the states seen.
+"""The graph of states of a federation: its tables, and the states seen.
 
 A state is a row of numbers: the state of each role, what is true of the tasks and roles beyond what they know, what is
 left of each budget, and the messages and timers under way, sorted, each once. What a role does with a message is looked

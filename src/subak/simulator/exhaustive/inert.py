@@ -1,4 +1,4 @@
-"""Which messages may be dropped: such as do nothing to their receiver, now and in whatever state it can come to.
+"""Finds messages that do nothing to their receiver in any state, which may be dropped.
 
 A walk drops a message at once where it would do nothing. Afterwards the states that each role went through are a graph,
 and it can be told of each message that was dropped whether it would have acted in a state that its receiver could come

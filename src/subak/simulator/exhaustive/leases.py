@@ -1,4 +1,4 @@
-"""What the walks take for granted of time: a worker has stopped before its local master declares it lost.
+"""The walks' assumption on time: a worker stops before its local master declares it lost.
 
 Here it is found out by the handlers themselves, for every phase of their timers on a grid of times, each as late as
 timers may be. A worker's last sign of life is sent, and comes, at time 0; all after it is lost.

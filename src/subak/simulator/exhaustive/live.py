@@ -1,4 +1,4 @@
-"""Whether the work gets done: from every state, by moves that are no faults, one must be reached in which it is."""
+"""Checks liveness: from every state, fault-free moves reach one in which the work is done."""
 import numpy as np
 
 from subak.simulator.exhaustive.graph import EDGES, NONE_THERE, STATES

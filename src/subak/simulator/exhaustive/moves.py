@@ -1,4 +1,4 @@
-"""What can happen to a role, by numbers: its states, messages, the ways to deliver each, and what comes of it.
+"""The moves of a role by number: its states, messages, deliveries and answers.
 
 Most messages are delivered in one way. Where a handler looks at the clock, each answer that it can get is a way of its
 own: a TICK finds the lease of its worker over or not, a CHECK declares nobody lost, or one machine of which nothing was

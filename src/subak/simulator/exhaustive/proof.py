@@ -1,4 +1,4 @@
-"""The proof of a configuration: its roles, flooded with all that was ever sent (flood.py), until nothing new comes."""
+"""Proves a configuration by flooding its roles (flood.py) until nothing new comes."""
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Ways through a graph, in words: a line for each move, below it what the role answered. They can be played again.
+"""Writes ways through the graph in words, and plays them again.
 
 submitter <- ARRIVE, task 0
 SUBMIT, task 0 -> global master 0

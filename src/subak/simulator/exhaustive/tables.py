@@ -1,4 +1,4 @@
-"""The tables of a graph as they grow, and the compiled functions that work on them."""
+"""The growing tables of a graph, and the compiled functions on them."""
 from collections.abc import Callable
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The walk over a graph, breadth first: the moves from each state, made by looking up what comes of them."""
+"""The breadth-first walk over a graph, by looked-up moves."""
 import numpy as np
 
 from subak.marks import inlined, noinline

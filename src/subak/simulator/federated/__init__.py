@@ -1,1 +1,1 @@
-"""Federations, driven by the engine message by message."""
+"""Drives federations in the simulator, message by message."""

@@ -1,4 +1,4 @@
-"""What global masters know of each task of the workload: for those who look at a run."""
+"""What global masters know of each task, for those who inspect a run."""
 import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_ENDED, TASK

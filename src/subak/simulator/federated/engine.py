@@ -1,4 +1,4 @@
-"""The engine of every federation: one loop over events, and the roles of the architecture, each compiled apart.
+"""The engine of every federation: one loop, and the roles of the architecture, compiled apart.
 
 The loop knows roles by four functions that serve them and by the addresses of their tables, so it is compiled once for
 all architectures, and an edit of a handler compiles that role alone. It is such a function itself, and works on tables

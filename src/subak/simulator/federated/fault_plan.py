@@ -1,4 +1,4 @@
-"""Plans of what goes wrong, in words: read from TOML or drawn from a seed; and from words to addresses.
+"""Reads fault plans from TOML or draws them from a seed, and resolves names to roles.
 
 ```toml
 seed = 7                    # of what befalls each message

@@ -1,4 +1,4 @@
-"""Events in a line: what all travels equally long arrives in the order in which it was sent, so nothing need sort it.
+"""A first-in-first-out queue of events with the same delay, which need no sorting.
 
 An event joins the line if it is not before the last one in it; else whoever has it puts it into a heap. A heap of all
 messages cost an eighth of the time of a federation's loop, most of it for branches that no processor foresees.

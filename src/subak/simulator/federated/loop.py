@@ -1,4 +1,4 @@
-"""The federated simulator: messages, turns, timers and exits drive roles that only know their messages.
+"""The federated loop: messages, turns, timers and exits drive the roles.
 
 One step is one event: (1) the earliest of a change of the fleet, an exit, a message and an arrival is taken, in this
 order at equal times; (2) a message waits for its receiver, and is served; (3) the receiver's handler changes its own

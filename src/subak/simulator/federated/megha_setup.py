@@ -1,4 +1,4 @@
-"""From tables and settings to the roles of Megha: clusters, partitions, queues, lanes, gangs, and empty states."""
+"""Builds the roles of Megha from tables and settings."""
 import math
 from dataclasses import dataclass, replace
 

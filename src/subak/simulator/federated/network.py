@@ -1,4 +1,4 @@
-"""The network and what roles cost: every message takes time to travel, waits for its receiver, and is served.
+"""The network: every message takes time to travel, queues for its receiver, and is served.
 
 A message that crosses the network arrives after a delay; its receiver serves one message at a time, in the order of
 arrival, and what it answers leaves when the service is over. So a message is up to two events: it arrives, and it has

@@ -1,4 +1,4 @@
-"""What happens to the roles of a federation from outside: they begin, crash and restart, and machines change."""
+"""Operations from outside: roles start, crash and restart, and machines change."""
 from typing import Any
 
 import numpy as np

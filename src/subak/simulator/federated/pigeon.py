@@ -1,4 +1,4 @@
-"""Pigeon in the simulator: groups of workers out of a fleet."""
+"""Builds Pigeon's groups of workers from a fleet."""
 import numpy as np
 
 from subak.errors import InputError

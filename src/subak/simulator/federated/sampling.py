@@ -1,4 +1,4 @@
-"""Federations whose schedulers sample workers, or deal tasks to groups."""
+"""Builds federations whose schedulers sample workers or deal tasks to groups."""
 import math
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A federated run from Python: an architecture builds its roles, and one loop drives them."""
+"""Simulates a federation: an architecture builds its roles, one loop drives them."""
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

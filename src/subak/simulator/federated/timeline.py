@@ -1,4 +1,4 @@
-"""The messages of an interval, in the timeline of a federated run."""
+"""Counts the messages of each interval for the timeline."""
 import numpy as np
 
 from subak.federation.messages import REFUSED, REPARTITION

@@ -1,1 +1,1 @@
-"""What goes wrong in a simulation: with messages, and with attempts."""
+"""Faults and failures of a simulation: of messages, roles and attempts."""

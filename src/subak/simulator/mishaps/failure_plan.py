@@ -1,4 +1,4 @@
-"""Plans of how tasks end that do not finish, and of what those who submit them do about it, in words: read from TOML.
+"""Reads failure plans from TOML: how attempts fail, and how often users retry.
 
 ```toml
 seed = 7                    # what is drawn depends on it and on the run's seed, and on no scheduler

@@ -1,4 +1,4 @@
-"""From a plan of failures to what befalls each task of a workload: drawn once, whoever schedules them.
+"""Draws the failures of each task from a plan, once, independent of the scheduler.
 
 Each task has numbers of its own, whatever its rule says: with a larger probability those that failed before fail again,
 and some more do.

@@ -1,4 +1,4 @@
-"""How attempts end that do not finish, and what those who submit do about it.
+"""Applies failures: how attempts end early, and what users do then.
 
 A fate is a task's own: it does not depend on where and when the task runs, so that schedulers can be compared on it.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong in a run: messages lost, doubled, overtaken or late; roles cut off, crashed, restarted.
+"""Applies faults: lost, doubled, reordered and late messages; partitions, crashes, restarts.
 
 Everything comes from a plan and its seed, so a run with faults repeats itself to the byte.
 """

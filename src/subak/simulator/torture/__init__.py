@@ -1,1 +1,1 @@
-"""Random federations under random faults, and what must hold."""
+"""Torture: random federations under random faults, and their invariants."""

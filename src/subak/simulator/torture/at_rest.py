@@ -1,4 +1,4 @@
-"""At rest (rule i): what must be true when nothing goes on any more, and what nobody can help who never comes back."""
+"""Checks a federation at rest (rule i), allowing for roles that never come back."""
 
 import numpy as np
 

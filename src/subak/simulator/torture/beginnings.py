@@ -1,4 +1,4 @@
-"""How often tasks begin (rule m): at most once more than their attempts may be lost.
+"""Checks how often tasks start (rule m): at most once more than attempts may be lost.
 
 Attempts do not count that failed, were preempted, or were given up with their gang.
 """

@@ -1,4 +1,4 @@
-"""What draws hardly ever lead to: the federation that seed 0 stands for.
+"""The hand-made federation of seed 0, for what draws hardly ever reach.
 
 A task is withdrawn while its request waits for room that is to be preempted for it: of 3,000 drawn federations none
 comes to that.

@@ -1,4 +1,4 @@
-"""What torture has covered: which kinds of message met a task, or an attempt, in which state at their receiver.
+"""Counts which messages met tasks and attempts in which states.
 
 The rows are those of federation/megha/transitions.py, and nothing may become what is not in its row.
 """

@@ -1,4 +1,4 @@
-"""A view as it should be: the fold of a ledger, by itself; and how a broken invariant is said."""
+"""Computes a view independently from a ledger, and words broken invariants."""
 from typing import Any, NamedTuple
 
 import numpy as np

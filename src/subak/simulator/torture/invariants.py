@@ -1,4 +1,4 @@
-"""What holds after every message of a Megha federation; plain Python, so that it shares nothing with the kernels.
+"""The invariants of a Megha federation after every message, in plain Python.
 
 A role's own state changes only when it handles a message, so after each message that role is checked, and all of them
 whenever a role crashes, comes back or a machine changes. The watch keeps every ledger entry ever written, and folds it

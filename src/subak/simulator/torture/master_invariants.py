@@ -1,4 +1,4 @@
-"""What holds of a global master after every message that it has handled; the letters are those of invariants.py."""
+"""The invariants of a global master after every message; letters as in invariants.py."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Messages in words: a line for what a role heard, and one for each message that it answered with."""
+"""Prints messages: a line for the received one, and one for each answer."""
 from collections.abc import Collection
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Torture: small random federations under random faults, every invariant checked after every message.
+"""Runs small random federations under random faults, checking every invariant after every message.
 
 A case is drawn from its seed; a failure is shrunk by leaving tasks, faults, machines and settings out as long as some
 invariant still breaks. What was covered is counted: which kinds of message met a task, or an attempt, in which state.

@@ -1,4 +1,4 @@
-"""A federation that is watched: its tables, and what its ledgers have told so far."""
+"""A watched federation: its tables, and what its ledgers have said so far."""
 from typing import Any
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Chunks of a workload: units in, checked tables out, with what must be carried from chunk to chunk.
+"""Makes checked tables of a workload chunk by chunk, carrying state between chunks.
 
 Without jobs, tasks that are alike in kind, priority, request, user and constraints share one job of one stage, which
 is numbered when its first task arrives; 25 million tasks then make some thousand jobs. A task's index is its number.

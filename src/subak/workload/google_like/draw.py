@@ -1,4 +1,4 @@
-"""What each task and each job is: arrays drawn from the laws by number, so that any range can be drawn anywhere.
+"""Draws tasks and jobs by number, so that any range can be drawn by itself.
 
 A *unit* is what arrives: a job with its tasks, or a lone task where the parameters have no jobs. Units and tasks are
 numbered from 0; every column depends on the seed and the number only.

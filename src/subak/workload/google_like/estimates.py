@@ -1,4 +1,4 @@
-"""Estimates: maximum likelihood for the laws of the Google-like model, each with its 95 % confidence interval.
+"""Estimates the laws of the Google-like model by maximum likelihood, with 95 % intervals.
 
 Intervals come from the observed information: the curvature of the log-likelihood where it is highest.
 """

@@ -1,4 +1,4 @@
-"""Fitting: every parameter of the Google-like model from any workload, with intervals and what was assumed.
+"""Fits every parameter of the Google-like model to a workload, with intervals and assumptions.
 
 The rules:
 - Tasks that were there when the trace began (at its first instant, with a silence of 100 mean gaps after it) are no

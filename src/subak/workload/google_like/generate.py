@@ -1,4 +1,4 @@
-"""A workload of any length, drawn chunk by chunk on several threads and written as it comes, in bounded memory.
+"""Generates a workload of any length on several threads, in bounded memory.
 
 Three steps: plan which units come next (in order, cheap), draw them (on any thread, in any order), then give them
 their arrival times and write them (in order). The result depends on the parameters, the seed and the length only.

@@ -1,4 +1,4 @@
-"""Goodness of fit: the Kolmogorov-Smirnov distance of each law from the data, and both in numbers side by side.
+"""Measures goodness of fit: the Kolmogorov-Smirnov distance of each law from the data.
 
 The paper compares two laws of makespans; here are five. Its Pareto law starts at the least makespan (type I: with the
 trace's mean logarithm that gives its 0.113 and 0.073); the one that starts at 0 (type II, Lomax) is the gaps' law.

@@ -1,4 +1,4 @@
-"""What is known of Google's 2011 cluster beyond the paper: its machines, its priorities, and placement constraints."""
+"""Facts of Google's 2011 cluster beyond the paper: machines, priorities, constraints."""
 import numpy as np
 import polars as pl
 

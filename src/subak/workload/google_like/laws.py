@@ -1,4 +1,4 @@
-"""The laws of the workload model, each an inverse distribution function: pure functions of uniforms in ]0, 1[."""
+"""The laws of the model as inverse distribution functions of uniforms in ]0, 1[."""
 import numpy as np
 import scipy  # its parts load when they are first used
 

@@ -1,4 +1,4 @@
-"""Means of the workload model, and the dynamism that loads a given fleet as wanted."""
+"""Computes means of the model, and the dynamism that loads a fleet as wanted."""
 import math
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The parameters of a Google-like workload: the paper's, and those of the small models around it.
+"""The parameters of the Google-like model: the paper's, and those of the small models.
 
 The paper's four are always on. Every other model is off (None) or neutral by default, has its own struct, and is
 written into the generated workload's metadata, so that a workload says how it was made.

@@ -1,4 +1,4 @@
-"""The small models around the paper's, fitted: jobs, requests, priorities, constraints, queues, days, stages, failures.
+"""Fits the small models: jobs, requests, priorities, constraints, queues, days, stages, failures.
 
 Each function takes the tasks with what their stage says of them (one row a task) or the workload's own tables, and
 returns the struct that the generator takes, or None where the data show nothing of the kind.

@@ -1,4 +1,4 @@
-"""Randomness by number: the uniform of task n for a purpose depends on the seed, the purpose and n, and nothing else.
+"""Random numbers by position: the n-th uniform depends on seed, purpose and n alone.
 
 So a workload is the same however it is cut into chunks and whoever draws them, and a new small model, which has a
 purpose of its own, never changes what the others draw. Philox (Salmon et al., 2011) is such a generator: it enciphers

@@ -1,4 +1,4 @@
-"""Readers of traces. A new one is a file with a `READER`, and a line here."""
+"""Readers of traces, one file or room per format; new ones are listed here."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A conversion: what a reader makes of a trace, with an account of every row it read."""
+"""The result of a conversion: a workload, and an account of every row read."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fates: why a row is kept or dropped, in words, and whether what is dropped carried load."""
+"""The reasons why rows are kept or dropped, and whether dropped rows carried load."""
 from collections.abc import Iterable
 from typing import NamedTuple
 

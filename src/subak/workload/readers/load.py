@@ -1,4 +1,4 @@
-"""The load that a conversion keeps: work is run time x tasks x what each asks for.
+"""Computes the load that a conversion keeps: run time x tasks x request.
 
 A row that is dropped may carry load (a run time that cannot be read), or none (a job that never started, a step of one
 that is counted, what lies outside the slice). The first are lost. Where the work of such a row is not known, it counts

@@ -1,4 +1,4 @@
-"""What a user may choose about a conversion."""
+"""The options of a conversion."""
 from typing import Literal
 
 import msgspec

@@ -1,4 +1,4 @@
-"""Rows: what formats share in which a row is a task, or several alike tasks of a job; and what became of each.
+"""The common rules of formats in which a row is a task or a job.
 
 A reader makes a table of ROW_COLUMNS, of which those with a default (DEFAULTS) may be missing (`count` where it goes by
 `usual_rules`), and one column of floats a resource, what each task of the row asks for. Rows of one job that ask for

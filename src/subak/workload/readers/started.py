@@ -1,4 +1,4 @@
-"""What never started, and what says nothing of when: known here, for all readers.
+"""The common rules for jobs that never started or have no times.
 
 Slurm writes 0, 4294967294 (NO_VAL), 4294967295 (INFINITE), Unknown and None where there is no instant or no limit.
 """

@@ -1,4 +1,4 @@
-"""Lines of the Standard Workload Format, and of those that add fields to it: the fields as numbers, and their fates."""
+"""Parses lines of the Standard Workload Format and its extensions."""
 import re
 from collections.abc import Mapping
 from pathlib import Path

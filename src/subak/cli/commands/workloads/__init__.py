@@ -1,1 +1,1 @@
-"""Commands about workloads and fleets: they come from traces and models, and are looked at."""
+"""Commands that make workloads and fleets, or inspect them."""

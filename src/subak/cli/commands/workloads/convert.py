@@ -1,4 +1,4 @@
-"""`subak convert`: from a published trace to a workload folder."""
+"""`subak convert`: turns a trace into a workload folder."""
 from dataclasses import replace
 from pathlib import Path
 

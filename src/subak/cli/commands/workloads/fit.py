@@ -1,4 +1,4 @@
-"""`subak fit`: the parameters of the Google-like model from any workload, and how well its laws fit."""
+"""`subak fit`: fits the Google-like model to a workload and reports how well its laws fit."""
 from pathlib import Path
 
 from rich import box

@@ -1,4 +1,4 @@
-"""`subak generate`: a Google-like workload of a given length, and the fleet it is meant for."""
+"""`subak generate`: draws a Google-like workload of a given length, and a fleet for it."""
 import math
 import sys
 from pathlib import Path

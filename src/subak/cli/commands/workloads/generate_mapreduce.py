@@ -1,4 +1,4 @@
-"""`subak generate-mapreduce`: a batch of MapReduce jobs and machines of different speeds, as HMHS draws them."""
+"""`subak generate-mapreduce`: draws a batch of MapReduce jobs and its machines, as in the HMHS paper."""
 from pathlib import Path
 
 from subak.cli.generated import Batch

@@ -1,4 +1,4 @@
-"""`subak inspect`: what a workload or a fleet holds."""
+"""`subak inspect`: prints the contents of a workload or a fleet."""
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The chart of `subak inspect`: demand against capacity, arrivals and run times, or a fleet's configurations."""
+"""Draws the chart of `subak inspect`: demand against capacity, arrivals, run times, configurations."""
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Gangs: tasks that start together or not at all (Megha's section VIII names them as future work).
+"""Places gangs, whose tasks start together or not at all (future work in Megha's section VIII).
 
 All of a gang are placed on the view at once, or none; each is requested and held; when all are held, all are told to
 go. When one is refused, lost or preempted, the others are given up, and the gang waits again as a whole; tasks of it

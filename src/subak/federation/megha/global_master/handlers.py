@@ -1,4 +1,4 @@
-"""A global master: places the tasks of its queues on what it believes of every cluster, and lets local masters decide.
+"""The handlers of a global master: places tasks on its view and lets local masters decide.
 
 Rules:
 - The view of a cluster is some past state of its local master, plus the master's own launches in flight.

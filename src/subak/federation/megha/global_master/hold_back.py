@@ -1,4 +1,4 @@
-"""Machines that a global master has held back for the first of a lane that was passed over for too long.
+"""Holds machines back for the first task of a lane that was passed over for too long.
 
 A lane is passed over from its first turn in vain on, until a task of it runs. After `hold_back_after` seconds the
 master holds machines back for the lane that has been passed over longest, one lane at a time: those that have most room

@@ -1,4 +1,4 @@
-"""Which attempt a task was sent to last, and whether it counts as lost: the one place where losses are counted.
+"""Knows the last attempt of each task and decides whether it counts as lost.
 
 An attempt counts as lost when it may have begun, and nobody can say how it ended: its machine was lost, its worker had
 lost touch, or no local master that could hold it knows of it. So a task begins at most once more than its attempts may

@@ -1,4 +1,4 @@
-"""For whom machines are held back (hold_back.py): a global master looks after a while, and asks local masters."""
+"""Finds the tasks for which machines are to be held back (hold_back.py), and asks local masters."""
 import numpy as np
 
 from subak.federation.megha.global_master.gangs import take_turn_if_news

@@ -1,4 +1,4 @@
-"""Which of the machines of a partition a global master takes: the first that fits (the paper), or the best by a score.
+"""Chooses a machine within a partition: the first that fits (the paper), or the best by a score.
 
 - aligned-fit: the highest request . free, Tetris's score of a machine for a given task.
 - bins: the highest v = N - kappa of LoTES (section 4.3): what the machine's bin holds of the task's class, less what

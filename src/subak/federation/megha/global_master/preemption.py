@@ -1,4 +1,4 @@
-"""Fair shares by preemption (Megha IV-C, Algorithm 2): a queue below its share may take from the largest violation.
+"""Preempts for fair shares (Megha IV-C, Algorithm 2): a queue below its share takes from the one furthest above.
 
 The share a queue uses is its dominant one: the largest, over the resources, of what its tasks hold of the federation.
 It matters only when a task fits nowhere. In the paper a queue may preempt while its share is not below what it

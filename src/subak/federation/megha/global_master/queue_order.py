@@ -1,4 +1,4 @@
-"""Whose queue is served next by a global master: in order, or by a fair order over the tree of queues.
+"""Chooses the queue to serve next: in turn, or by a fair order over the tree.
 
 A fair order goes by what all queues hold in the master's view, so it is as stale as the view; only the master's own
 queues have a turn. The tree is told what has changed when a turn is taken.

@@ -1,4 +1,4 @@
-"""How a global master comes back: it keeps its incarnation and where it asked, and rebuilds the rest.
+"""Restores a global master: its incarnation and last requests come from disk, the rest from other roles.
 
 The view comes from the local masters, who tell their whole state to a new incarnation and heed the former one no more;
 tasks that run are learnt from there, those that wait from the submitter. A task that may run in a cluster which has not

@@ -1,4 +1,4 @@
-"""Requests to local masters: what a global master has taken in its view it asks for, and asks again when unanswered."""
+"""Sends requests to local masters, and repeats those without an answer."""
 from subak.federation.counts import told
 from subak.federation.megha.global_master.placement import hold
 from subak.federation.megha.global_master.state import (

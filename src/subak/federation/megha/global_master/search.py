@@ -1,4 +1,4 @@
-"""Match (Megha IV-B.3 and Algorithm 1): where a task could run, on what a global master believes.
+"""Searches the partitions of a view for one that can run a task (Megha IV-B.3, Algorithm 1).
 
 Own partitions come first, each cluster in turn, then the other masters' partitions, the clusters in turn. Within a
 partition the first machine counts that meets every constraint (one bit-vector each) and has the resources free; or

@@ -1,4 +1,4 @@
-"""What a global master keeps: its view, what its queues hold and use, and where each of its tasks is.
+"""The state of a global master: its view, its queues and their use, and the place of each task.
 
 A task is the row of an open task (open_tasks.py). It is UNKNOWN (not submitted), WAITING, FLYING (requested), HELD (its
 gang is incomplete), RUNNING, LEAVING (given up, the local master has not confirmed it), or ENDED.

@@ -1,4 +1,4 @@
-"""The tree of queues as a global master chooses by it: made of their names and of a file of weights."""
+"""The tree of queues of a global master, made of queue names and a file of weights."""
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""A global master's view: the local masters' ledgers applied entry by entry, its own launches in flight on top.
+"""A global master's view: ledger entries of the local masters, plus its own launches in flight.
 
 A launch in flight has taken its amounts in the view already, so the entry TOOK that confirms it takes nothing; when the
 whole state of a cluster is told anew, launches in flight to the same local master are taken again.

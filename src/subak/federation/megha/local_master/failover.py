@@ -1,4 +1,4 @@
-"""How a local master looks after its workers, and how its standby takes over.
+"""Declares workers lost, and lets a standby take over from a local master.
 
 Rules:
 - A worker gives signs of life; one that is silent for a lease is LOST, and so are its attempts. A worker that hears

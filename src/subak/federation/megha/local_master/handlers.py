@@ -1,4 +1,4 @@
-"""A local master: the truth of its cluster; it checks what global masters ask, tells workers, and tells what changed.
+"""The handlers of a local master: checks requests against the truth, orders workers, reports changes.
 
 Rules:
 - Amounts are taken when a request is accepted and given back when the worker has said that the attempt is over.

@@ -1,4 +1,4 @@
-"""What a local master keeps of its cluster, and the two things it does with it: enter changes, and tell of them.
+"""The state of a local master, with two operations: enter a change, report changes.
 
 An attempt at a local master is HELD (for its gang), PENDING (the tasks it preempts still run), STARTING (its worker was
 told), RUNNING (the worker said so), KILLING (the worker was told to end it) or OVER (its global master has not noted

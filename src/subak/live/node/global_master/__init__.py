@@ -1,1 +1,1 @@
-"""A global master as a process runs it: its tables, its jobs, and how they come back from disk."""
+"""The node of a global master: its tables, its jobs, and their recovery from disk."""

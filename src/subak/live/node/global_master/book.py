@@ -1,4 +1,4 @@
-"""The jobs of a global master that have not ended: what was asked for, what became of it, and what of that is on disk.
+"""The jobs of a global master that have not ended, and what of each is on disk.
 
 A task on disk is one row: its state, its row among the open tasks, its round, the cluster and the attempt it was last
 sent to, and how often it was lost. It is written when one of these differs from what was written last, before anything

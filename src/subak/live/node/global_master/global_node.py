@@ -1,4 +1,4 @@
-"""A global master as a process runs it, with the submitter of its queues and their jobs on disk.
+"""The node of a global master, with the submitter of its queues and their jobs on disk.
 
 A job is admitted, its tasks are submitted and, where there is room, requested from local masters in one call; so one
 write makes all of it durable, and an acknowledgement and the requests leave together. After a restart the tables are

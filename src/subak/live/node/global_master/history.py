@@ -1,4 +1,4 @@
-"""What has happened to the tasks of an open job: each beginning of an attempt that anybody knows of, and its end.
+"""The history of the tasks of open jobs: each known start of an attempt, and its end.
 
 A beginning, and an end, is known by its task, the number of the attempt and the machine. Local masters tell of it in
 any order, and anew when they or their global master were restarted; it is noted once. The first things are kept.

@@ -1,4 +1,4 @@
-"""The shapes to which a global master gives numbers: what its tasks ask for, as long as a job of it is open.
+"""Numbers the shapes of a global master's tasks, as long as a job needs them.
 
 A number that no open job names may stand for something else later: the one that was given up longest ago goes first.
 Its fact is of a later version then, and every local master is told, before anything names it or as soon as it is

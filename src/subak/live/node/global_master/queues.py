@@ -1,4 +1,4 @@
-"""The queues of a federation that runs: numbered for good, with weights that may change; all global masters know them.
+"""The queues of a running federation: numbered for good, with weights that may change.
 
 A queue keeps its number when others come and go. One that is removed takes no jobs any more, and leaves its master's
 turns when the last of its tasks has ended.

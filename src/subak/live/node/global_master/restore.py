@@ -1,4 +1,4 @@
-"""How the jobs of a global master come back from disk: each at the places that it had, each open task in its row.
+"""Restores the jobs of a global master from disk, each to its former rows.
 
 What is on disk of a task is one row; all else follows from those of its job: how many of a stage have yet to finish,
 which stages wait, which are given up, what is left of a gang. Tasks that had not been submitted arrive again.

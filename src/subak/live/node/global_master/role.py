@@ -1,4 +1,4 @@
-"""What the parts of a global master's node know of the whole, which `GlobalNode` builds out of them."""
+"""The interface through which parts of a global master's node see the whole."""
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Rows of tasks as they are read from disk: also those of a version of subak whose rows did not name the last attempt.
+"""Reads rows of tasks from disk, also in the format of older versions.
 
 Of a task that has ended, such a row says enough. Of one that is open it does not say which attempt may run, without
 which the task could run twice: a store with open tasks of that version is refused.

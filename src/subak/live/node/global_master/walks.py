@@ -1,4 +1,4 @@
-"""Work for all tasks of a job, done some at a time: however many they are, one call of the node takes a few of them.
+"""Does work for all tasks of a job in parts, so that no call of the node takes long.
 
 The walks of a job follow each other in the order in which they were asked for; jobs take turns, so that a small job
 does not wait for a large one. Nothing of a walk is on disk: what it was for is, and a node that is restarted begins it

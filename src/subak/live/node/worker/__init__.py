@@ -1,1 +1,1 @@
-"""A worker as a process runs it, in plain Python: what runs on every machine loads no compiler."""
+"""The node of a worker, in plain Python: it loads no compiler."""

@@ -1,4 +1,4 @@
-"""What a node has whose handlers are not compiled: messages and tables in plain Python.
+"""The messages and tables of a node in plain Python, for handlers that are not compiled.
 
 A row is a dict of its fields, in their order. One by one, its fields are read and written ten times as fast as those of
 NumPy's records, and by the same words; so handlers that are compiled for masters serve a worker here as they are.

@@ -1,4 +1,4 @@
-"""A worker as a process runs it: between the local masters of its cluster and the warden of its machine.
+"""The node of a worker: between the local masters of its cluster and the warden of its machine.
 
 Its tables are written, as a whole, with every change, and outlive the process: a worker that is killed and begins again
 was only slow. After a reboot nothing runs on the machine any more, and what is there of the tables may be old: the

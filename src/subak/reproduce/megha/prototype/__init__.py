@@ -1,1 +1,1 @@
-"""Megha's prototype (section V-C, Fig. 12): a live federation on this machine, whose tasks use up processor time."""
+"""Megha's prototype (section V-C, Fig. 12): a live federation on this machine with CPU-bound tasks."""

@@ -1,4 +1,4 @@
-"""A task of the prototype: it ends when it has used its processor time, and not before (Megha, section VI-F).
+"""A task of the prototype: ends when it has used its processor time (Megha, section VI-F).
 
 `python -IS burner.py CORES SECONDS` wants so many cores for so many seconds. It is held to its cores in periods of a
 tenth of a second, as Linux holds a control group to its `cpu.max`: what it did not get within a period is lost to it,

@@ -1,4 +1,4 @@
-"""The prototype's federation: its files, its processes from start to end, and what its masters took for a message."""
+"""Starts and stops the prototype's federation, and measures what a message costs its masters."""
 import os
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Figure 12 of the Megha paper: allocation times and execution delays of the live prototype, beside simulated ones."""
+"""Figure 12 of the Megha paper: delays of the live prototype beside simulated ones."""
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Workers of a cluster of the prototype in one process: `python -m ...megha.prototype.hosts FOLDER CLUSTER`.
+"""Runs the workers of one cluster of the prototype in one process.
 
 Each is a whole worker, with its node, its store and its connections; what it is told to run is begun as a process, and
 when that ends a line of `FOLDER/CLUSTER.ends` says so: the job, when it began and ended, and what it used.

@@ -1,4 +1,4 @@
-"""What the Megha paper claims of its prototype (section VI-F), as bounds on numbers that are measured here."""
+"""The claims of the Megha paper on its prototype (section VI-F), as bounds on measured numbers."""
 from subak.reproduce.claims import Claim
 
 KEY = "prototype"

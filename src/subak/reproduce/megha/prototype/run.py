@@ -1,4 +1,4 @@
-"""The prototype, run: tasks are submitted when they arrive, and what became of each is read off; then simulated."""
+"""Runs the prototype: submits tasks as they arrive, records each, then simulates the same."""
 import os
 import socket
 import subprocess

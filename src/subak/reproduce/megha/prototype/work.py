@@ -1,4 +1,4 @@
-"""What the prototype runs: tasks of a sample, scaled down to what this machine has, for both worlds.
+"""Makes the prototype's tasks: a sample, scaled down to this machine, for live and simulated runs.
 
 A worker has an equal part of this machine's cores, since there is one machine for all 120 where the paper had a node
 for each, and a fiftieth of the memory of section V-B. Requests are those of section V-A, a 400th of the cores and a

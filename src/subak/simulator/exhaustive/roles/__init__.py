@@ -1,1 +1,1 @@
-"""A tiny federation of Megha, and each of its roles by itself."""
+"""A tiny Megha federation, and each of its roles by itself."""

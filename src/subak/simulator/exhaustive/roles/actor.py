@@ -1,4 +1,4 @@
-"""A role by itself, as a function: from the bytes of its state and a message to its next state and its answers."""
+"""A role as a function: from the bytes of its state and a message to a new state and answers."""
 from collections.abc import Callable
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The canonical form of what roles keep and say, field by field: the one module that knows fields of their states.
+"""The canonical form of roles' states and messages, field by field.
 
 Two states are one where no handler can ever tell them apart. Of each field it is said how it enters a state:
 

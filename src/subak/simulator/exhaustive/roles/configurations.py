@@ -1,4 +1,4 @@
-"""Tiny federations, and what may go wrong in each of them."""
+"""The tiny federations, and what may go wrong in each."""
 import msgspec
 
 from subak.errors import InputError

@@ -1,1 +1,1 @@
-"""Heartbeats that change nothing are passed over."""
+"""Skips heartbeats that change nothing."""

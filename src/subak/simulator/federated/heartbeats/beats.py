@@ -1,4 +1,4 @@
-"""Heartbeats that change nothing: they are passed over at once, and what they would have cost is accounted for.
+"""Skips a round of idle heartbeats at once, and accounts for its cost.
 
 A round is a heartbeat of a local master: its timer, an update to every global master, and what each of them answers.
 While nothing else is under way, the rounds of a local master are the same over and over, a heartbeat apart: so are the

@@ -1,4 +1,4 @@
-"""Passing over Megha's heartbeats that change nothing: one call, however many there are before something happens."""
+"""Skips Megha's idle heartbeats in one call, however many they are."""
 from typing import NamedTuple
 
 import numpy as np

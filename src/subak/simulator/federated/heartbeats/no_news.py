@@ -1,4 +1,4 @@
-"""When a heartbeat changes nothing: what `on_beat`, `on_update` and `on_noted` would do, said without doing it.
+"""Decides when a heartbeat would change nothing, without sending it.
 
 A heartbeat of a local master that has no news for anybody is an empty update to every global master. Where that is
 heeded, the global master counts it, and answers that it has seen what the local master knows it has. That is all, if

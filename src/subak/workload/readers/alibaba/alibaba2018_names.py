@@ -1,4 +1,4 @@
-"""The names of Alibaba's batch tasks, and the dependencies in them: M1, R3_1_2 is task 3, which waits for 1 and 2.
+"""Parses dependencies in Alibaba's task names: R3_1_2 is task 3, which waits for 1 and 2.
 
 Only the numbers count, not the letters (Alibaba, trace_2018.md, 2.3). A name whose first part has no number, such as
 task_Nzg3, waits for nothing. A number that two tasks of a job have means both.

@@ -1,5 +1,6 @@
-"""Alibaba's GPU-disaggregated serving of recommendation models (cluster-trace-gpu-v2025):
-disaggregated_DLRM_trace.csv, one instance a line.
+"""Alibaba's GPU-disaggregated serving of recommendation models (cluster-trace-gpu-v2025).
+
+The file is disaggregated_DLRM_trace.csv, one instance a line.
 
 - An instance is a task of the kind SERVICE; those of one application (app_name) are one job, and its queue.
 - It asks for CPU cores, GPUs, memory, disk, and rdma, per cent of a network card's bandwidth.

@@ -1,1 +1,1 @@
-"""How files are read: packed or not, by lines, by columns, as JSON."""
+"""Reads files: compressed or plain, by lines, by columns, as JSON."""

@@ -1,4 +1,4 @@
-"""Delimited text and Parquet: rows as columns of text, block by block, each with the number of its line.
+"""Reads delimited text and Parquet as columns of text, block by block, with line numbers.
 
 Text may be quoted as RFC 4180 says: a separator, or the end of a line, between two double quotes is part of the field.
 A Parquet file's values become text too, so that whoever reads them need not ask where they came from; its rows are

@@ -1,4 +1,4 @@
-"""Faults: rows of a file in which a field is none, by line and column; the row is dropped, and the others are read."""
+"""Notes faulty fields by line and column; their rows are dropped."""
 from typing import NamedTuple
 
 import polars as pl

@@ -1,4 +1,4 @@
-"""JSON: values one after another or in lists, read one at a time; lines of JSON."""
+"""Reads JSON values one at a time, from lines, lists or sequences."""
 import json
 import re
 from collections.abc import Generator, Iterator

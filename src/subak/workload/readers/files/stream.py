@@ -1,4 +1,4 @@
-"""A stream: a plain, gz or xz file as blocks of whole lines, without ever holding all of it."""
+"""Reads a plain, gz or xz file as blocks of whole lines, in bounded memory."""
 import gzip
 import lzma
 import zlib

@@ -1,4 +1,4 @@
-"""Times in text: instants of ISO 8601, durations such as 1-02:30:00, numbers in a unit; all become seconds.
+"""Parses times in text: ISO 8601, 1-02:30:00, numbers with units; all become seconds.
 
 Each function takes and returns a column; what it cannot read becomes null.
 """

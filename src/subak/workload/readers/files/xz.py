@@ -1,4 +1,4 @@
-"""The text of an xz file, read so that nothing of it is passed over.
+"""Reads every stream of an xz file, so that none of its text is passed over.
 
 An xz file is one stream or several, with zeros between them. `lzma.LZMAFile` takes whatever else stands behind a stream
 for the file's end, so that of two files put together the second would be missing without a word.

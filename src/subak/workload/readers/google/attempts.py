@@ -1,4 +1,4 @@
-"""Attempts: the tries at running each task, found in an unordered heap of task events.
+"""Finds the attempts of each task in unordered task events.
 
 The rules, for the events of one task in order of time:
 - SUBMIT opens an attempt; so does the first event of all, and any event but an update after an end event.

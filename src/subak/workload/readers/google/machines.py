@@ -1,4 +1,4 @@
-"""The machines of Borg's traces: as of time 0, as last seen, or joining and leaving during the run.
+"""Reads the machines of Borg's traces: at time 0, as last seen, or with their changes.
 
 A row without a capacity keeps the capacity and platform last known of its machine (or, before any, the first known).
 """

@@ -1,4 +1,4 @@
-"""The tasks of Borg's traces: events become attempts (attempts.py), attempts tasks, alike tasks of a job a stage.
+"""Turns attempts into tasks, and alike tasks of a job into a stage.
 
 Times keep the trace's clock: 0 stands for "before the trace began", its first real event is at 600 s.
 """

@@ -1,1 +1,1 @@
-"""Histories of Hadoop's jobs."""
+"""Reads histories of Hadoop jobs."""

@@ -1,6 +1,4 @@
-"""Kubernetes: pods.py, the whole; objects.py, what kubectl prints; requests.py, what a pod asks for; affinity.py, where
-it may run; nodes.py, the fleet.
-"""
+"""Reads Kubernetes' pods and nodes, as kubectl prints them."""
 from subak.workload.readers.kubernetes.pods import READER
 
 __all__ = ["READER"]

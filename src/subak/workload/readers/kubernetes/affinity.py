@@ -1,4 +1,4 @@
-"""Where a pod may run: node selectors, required node affinity and taints as constraints on attributes of machines.
+"""Turns node selectors, required node affinity and taints into constraints.
 
 A label is an attribute, its value the attribute's; the empty value, which stands for "absent" in a constraint, is
 written as two quotes. A requirement that is no predicate on one attribute (one of several values, one of several terms,

@@ -1,4 +1,4 @@
-"""The fleet: nodes with what of each may be allocated, their labels and taints as attributes."""
+"""Reads nodes as a fleet: allocatable amounts; labels and taints as attributes."""
 from collections.abc import Mapping
 
 import polars as pl

@@ -1,4 +1,4 @@
-"""What `kubectl get ... -o json` prints: the fields of pods and nodes that are read, and lists of them.
+"""Parses what `kubectl get ... -o json` prints.
 
 https://kubernetes.io/docs/reference/kubernetes-api/, v1.32. Fields that are not named here are skipped.
 """

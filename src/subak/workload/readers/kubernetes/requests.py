@@ -1,4 +1,4 @@
-"""What a pod asks for, and a node has: quantities, and the request that Kubernetes reserves.
+"""Reads the quantities and requests of pods and nodes.
 
 https://kubernetes.io/docs/concepts/resource-management/effective-pod-requests-limits/: during initialisation one init
 container at a time beside the sidecars before it; then all containers beside all sidecars; the larger of the two, and

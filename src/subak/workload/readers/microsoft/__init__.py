@@ -1,1 +1,1 @@
-"""Traces of Microsoft: azure.py, virtual machines; philly.py, training on GPUs."""
+"""Reads traces of Microsoft."""

@@ -1,5 +1,6 @@
-"""Azure's virtual machines, 2017 and 2019 (AzurePublicDataset V1 and V2): the file vmtable.csv, eleven columns, no
-head.
+"""Azure's virtual machines, 2017 and 2019 (AzurePublicDataset V1 and V2).
+
+The file is vmtable.csv: eleven columns, without a header.
 
 - A virtual machine is a task that asks for its cores and memory; those of one deployment are one job, whose user is the
   subscription. It runs until somebody deletes it, so it is a SERVICE.

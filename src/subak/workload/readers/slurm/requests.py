@@ -1,4 +1,4 @@
-"""What Slurm's jobs ask for and hold: TRES, and the columns that older versions have instead.
+"""Reads what Slurm's jobs ask for and hold: TRES, or the older columns.
 
 TRES (cpu=4,mem=16G,node=1,gres/gpu=2) are of the whole job. Without them, CPUs are those of AllocCPUS, NCPUS or
 ReqCPUS; ReqMem is of each node where it ends with n (4Gn), of each CPU where it ends with c (2Gc), else of the job;

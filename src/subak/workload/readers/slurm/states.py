@@ -1,4 +1,4 @@
-"""How Slurm's jobs end (sacct's JOB STATE CODES), and as which outcome it is recorded."""
+"""Maps Slurm's job states (sacct's JOB STATE CODES) to outcomes."""
 import polars as pl
 
 from subak.workload.table import OUTCOMES

@@ -1,4 +1,4 @@
-"""Any table of jobs: mapping.py, which column is what; units.py, what its fields say; jobs.py, the whole."""
+"""Reads any table of jobs."""
 from subak.workload.readers.table.jobs import READER
 
 __all__ = ["READER"]

@@ -1,6 +1,6 @@
-"""Any table of jobs, as CSV (comma, semicolon, tab or |; plain, gz or xz) or Parquet: `--map` says which column is
-what.
+"""Any table of jobs, as CSV or Parquet; `--map` says which column is what.
 
+The fields of CSV are separated by comma, semicolon, tab or |; the file is plain, gz or xz.
 `--map arrival=Submit,run_time=Elapsed` names columns; it may be given more than once. What can be mapped:
 
 - `arrival`, and `start` and `end` of the run, which are instants. `start` is kept as the recorded start.

@@ -1,4 +1,4 @@
-"""Which column is what: `--map`, in words and as a table of columns."""
+"""Parses `--map`: which column means what."""
 import re
 from typing import NamedTuple
 

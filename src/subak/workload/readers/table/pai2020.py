@@ -1,5 +1,6 @@
-"""PAI, Alibaba's GPU clusters in 2020 (cluster-trace-gpu-v2020): pai_task_table.csv, one task of a job a line, without
-a line of names.
+"""PAI, Alibaba's GPU clusters in 2020 (cluster-trace-gpu-v2020).
+
+The file is pai_task_table.csv, one task of a job a line, without a header.
 
 - A task has inst_num alike instances, each of which is a task here; whether they start together is not said, so they do
   not. Several tasks of a job, such as workers and parameter servers, are of one job.

@@ -1,4 +1,4 @@
-"""Published tables: traces that the reader of tables reads, with columns that are named here and not by the user."""
+"""Published tables of jobs, whose columns are declared here, so that no `--map` is needed."""
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the fields of a table say: amounts in units, instants and durations in the forms that people write."""
+"""Parses the fields of a table: amounts with units, instants and durations."""
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple

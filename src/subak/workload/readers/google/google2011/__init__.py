@@ -1,4 +1,4 @@
-"""Google's cluster trace of 2011: events.py, tasks and the whole; constraints.py; machines.py."""
+"""Reads Google's cluster trace of 2011."""
 from subak.workload.readers.google.google2011.events import READER
 
 __all__ = ["READER"]

@@ -1,4 +1,4 @@
-"""The constraints of Google 2011's tasks: those first seen for a task count."""
+"""Reads task constraints of Google 2011; those first seen for a task count."""
 from pathlib import Path
 
 import polars as pl

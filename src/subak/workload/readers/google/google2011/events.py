@@ -1,6 +1,7 @@
-"""Google 2011 v2 (clusterdata-2011-2): `task_events`, and if given `machine_events`, `task_constraints` and
-`machine_attributes`, in their original CSV schema; every part may be absent, and the order does not matter.
+"""Google 2011 v2 (clusterdata-2011-2), in its original CSV schema.
 
+It reads `task_events` and, if given, `machine_events`, `task_constraints` and `machine_attributes`; every part file may
+be absent, and the order does not matter.
 The events of a task become attempts (attempts.py), attempts become tasks, alike tasks of a job become a stage.
 Times keep the trace's clock: 0 stands for "before the trace began", its first real event is at 600 s.
 """

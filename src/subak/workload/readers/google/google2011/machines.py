@@ -1,4 +1,4 @@
-"""The machines of Google 2011: the rows of machine_events and machine_attributes."""
+"""Reads machine_events and machine_attributes of Google 2011."""
 from pathlib import Path
 
 import polars as pl

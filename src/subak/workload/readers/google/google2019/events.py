@@ -1,5 +1,7 @@
-"""Google 2019 (cluster-usage traces v3): a folder with instance_events and, if given, collection_events, machine_events
-and machine_attributes, as BigQuery exports them: JSON lines, CSV or Parquet, in any number of files, plain, gz or xz.
+"""Google 2019 (cluster-usage traces v3), as BigQuery exports it: JSON lines, CSV or Parquet.
+
+The folder has instance_events and, if given, collection_events, machine_events and machine_attributes, in any number of
+files, plain, gz or xz.
 
 A table is the files in the folder of its name, or whose names begin with it. Events have v3's own numbers (0 SUBMIT, 1
 QUEUE, 2 ENABLE, 3 SCHEDULE, 4 EVICT, 5 FAIL, 6 FINISH, 7 KILL, 8 LOST, 9 and 10 UPDATE; machines 1 ADD, 2 REMOVE, 3

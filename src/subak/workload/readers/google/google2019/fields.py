@@ -1,4 +1,4 @@
-"""The tables of Google 2019 as they are exported: JSON lines, CSV with names of columns, or Parquet.
+"""Reads the exported tables of Google 2019: JSON lines, CSV or Parquet.
 
 Whole numbers may stand in quotes, as BigQuery writes them; an event or a relation may be its number or its name. A CSV
 has nested fields flattened, with a dot or an underscore (resource_request.cpus), and constraints, if any, as JSON.

@@ -1,4 +1,4 @@
-"""Rumen's JSON: a history of Hadoop jobs, their tasks and attempts, as three tables."""
+"""Reads Rumen's JSON: jobs, tasks and attempts as three tables."""
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 

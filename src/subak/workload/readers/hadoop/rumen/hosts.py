@@ -1,4 +1,4 @@
-"""Rumen's hosts: where attempts ran, and the racks and nodes of a topology, as a fleet of map and reduce slots."""
+"""Reads Rumen's hosts and topology as a fleet of map and reduce slots."""
 from pathlib import Path
 from typing import NamedTuple
 
