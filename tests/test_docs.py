@@ -202,7 +202,8 @@ def test_links_lead_somewhere(page):
 PATH = re.compile(r"`((?:[\w.]+/)*[\w.]+\.(?:py|toml|md))`")  # as pages for developers name files
 PLACES = (ROOT, ROOT / "src" / "subak", DOCS, ROOT / "tests")
 NAMED = re.compile(r"`(\w+)` (?:of|in) `([\w/]+\.py)`")
-FOR_DEVELOPERS = (ROOT / "ARCHITECTURE.md", *(DOCS / f"{name}.md" for name in ("recipes", "protocol", "testing")))
+FOR_DEVELOPERS = (ROOT / "ARCHITECTURE.md", *(DOCS / f"{name}.md" for name in (
+    "recipes", "protocol", "testing", "glossary")))
 
 
 def misnamed(text: str) -> list[str]:

@@ -13,7 +13,7 @@ HEAD = """# Reference
 
 Every page of the reference is made from the program: `make docs` writes them, and a test checks that they are current.
 They have what only the program knows: commands and their options, schedulers, settings, messages, the columns of every
-file. What Python is to call is in [the Python interface](../api.md).
+file. [The Python interface](../api.md) has a page of its own, and so have [our words and the field's](../glossary.md).
 """
 EXIT_CODES = f"""# Exit codes
 
