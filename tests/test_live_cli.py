@@ -63,7 +63,7 @@ def test_submit_says_the_id_and_waits_when_asked(serving, run, write):
     assert run("submit", good) == (0, "g0-0 a submitted to research/ada: 3 tasks\n", "")
     code, out, err = run("submit", good, bad, "--wait")
     assert code == 1
-    assert out == "g0-1 a submitted to research/ada: 3 tasks\ng0-2 b submitted to research/ada: 1 tasks\n"
+    assert out == "g0-1 a submitted to research/ada: 3 tasks\ng0-2 b submitted to research/ada: 1 task\n"
     assert err == "subak: g0-1 finished: 3 finished\nsubak: g0-2 failed: exit code 1\n"
     assert run("submit", good, "--wait")[0] == 0
 
@@ -125,10 +125,10 @@ def test_what_no_machine_is_large_enough_for_is_warned_of_or_refused(serving, ru
     assert run("run", "--strict", "--cpu", "64", "--", "true")[0::2] == (125, f"subak: {words}\n")
     assert not serving.services["g0"].jobs_by_id
     code, out, err = run("submit", file)
-    assert (code, out) == (0, "g0-0 a submitted to research/ada: 1 tasks\n")
+    assert (code, out) == (0, "g0-0 a submitted to research/ada: 1 task\n")
     assert err == f"subak: g0-0: warning: {words}\n"
     assert run("submit", write(job(more="resources: {cpu: 4}\n")), "--strict") == (
-        0, "g0-1 a submitted to research/ada: 1 tasks\n", "")
+        0, "g0-1 a submitted to research/ada: 1 task\n", "")
     shown = run("list")[1].splitlines()
     assert shown[0].rstrip().endswith("reason")
     assert shown[2].rstrip().endswith("no machine is large enough")
@@ -146,7 +146,7 @@ def test_a_script_becomes_the_job_that_the_options_say(serving, run, write):
     (stage,) = serving.services["g0"].jobs_by_id["g0-0"].spec.stages
     assert stage.command[:2] == ("/bin/sh", "-c")
     assert stage.command[3:] == (text, "/usr/bin/env", "-S python3 -u")
-    assert (stage.tasks, stage.retries, stage.env) == (10, 2, {"A": "b"})
+    assert (stage.tasks, stage.retries, stage.env) == (10, 2, {"PYTHONUNBUFFERED": "1", "A": "b"})
     assert stage.resources == {"cpu": 500, "memory": 2048, "gpu": 1}
 
 
@@ -160,7 +160,6 @@ def test_a_script_becomes_the_job_that_the_options_say(serving, run, write):
     ("#!/bin/sh\n", ("--memory", "512"), "resources.memory: must be a quantity such as 512Mi"),
     ("#!/bin/sh\n", ("--gpus", "half"), "resources.gpu: must be a whole number"),
     ("#!/bin/sh\n" + "x" * 140_000, (), "command[3]: must be text of at most 131,071 bytes"),
-    ("echo hello\n", (), "x.sh:1: must begin with #!, such as #!/usr/bin/env python3, to be run as a script"),
 ])
 def test_what_no_script_can_be_is_one_line(serving, run, write, text, arguments, words):
     code, out, err = run("submit", write(text, "x.sh"), *arguments)
@@ -172,6 +171,87 @@ def test_what_no_script_can_be_is_one_line(serving, run, write, text, arguments,
 def test_a_job_file_says_all_of_its_job(serving, run, write):
     code, _, err = run("submit", write(job()), "--cpu", "2")
     assert code == 2 and "job.yaml: is a job file, and says resources itself" in err
+
+
+def test_scripts_without_an_interpreter_are_run_where_they_lie(serving, run, write):
+    """`subak submit *.py --cpu 0.25`: a job for each, called by the script, four of which share a core."""
+    files = [write("print(1)\n", name) for name in ("a.py", "b.py", "c.sh")]
+    code, out, _ = run("submit", *files, "--cpu", "0.25")
+    assert (code, out.splitlines()) == (0, [
+        f"g0-{number} {name} submitted to research: 1 task" for number, name in enumerate("abc")])
+    stages = [job.spec.stages[0] for job in serving.services["g0"].jobs_by_id.values()]
+    assert [stage.command for stage in stages] == [
+        ("python3", str(files[0])), ("python3", str(files[1])), ("sh", str(files[2]))]
+    assert [stage.resources["cpu"] for stage in stages] == [250] * 3
+
+
+# -- a script, and what follows it -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("words", "command", "name"), [
+    (("t.py", "--epochs", "3", "--help"), ("python3", "HERE/t.py", "--epochs", "3", "--help"), "t"),
+    (("t.py", "--", "--epochs", "3", "--", "x"), ("python3", "HERE/t.py", "--epochs", "3", "--", "x"), "t"),
+    (("--", "t.py", "-n", "3"), ("python3", "HERE/t.py", "-n", "3"), "t"),
+    (("s.py",), ("/usr/bin/env", "-S python3 -u", "HERE/s.py"), "s"),
+    (("./x.sh", "a"), ("./x.sh", "a"), "x"),  # which a shell would find, too
+    (("python3", "-O", "t.py", "--", "a.sh"), ("python3", "-O", "t.py", "--", "a.sh"), "t"),
+    (("/opt/bin/python3.11", "-m", "lab.train"), ("/opt/bin/python3.11", "-m", "lab.train"), "lab.train"),
+    (("absent.py", "--", "x"), ("absent.py", "--", "x"), "absent"), (("git", "log", "--", "t.py"), None, "git"),
+    (("python3",), None, "python3"), (("n" * 300 + ".py",), None, "n" * 63),
+])
+def test_what_follows_a_script_goes_to_it(serving, run, write, monkeypatch, words, command, name):
+    here = write("#!/bin/sh\n", "x.sh").parent
+    monkeypatch.chdir(here)
+    write("import sys\n", "t.py"), write("#!/usr/bin/env -S python3 -u\n", "s.py")
+    (here / "x.sh").chmod(0o755)
+    assert run("run", "--detach", *words)[:2] == (0, "g0-0\n")
+    spec = serving.services["g0"].jobs_by_id["g0-0"].spec
+    expected = words if command is None else tuple(word.replace("HERE", str(here)) for word in command)
+    assert (spec.stages[0].command, spec.metadata.name) == (expected, name)
+
+
+def test_a_script_that_cannot_be_read_is_one_line(serving, run, write, monkeypatch):
+    file = write("x\n", "t.py")
+
+    def denied(*_):
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("subak.cli.live.scripts.Path.open", denied)  # as root may read all
+        assert run("run", file) == (2, "", f"subak: {file}: cannot be read: Permission denied\n")
+
+
+@pytest.mark.parametrize(("options", "value"), [((), "1"), (("-e", "PYTHONUNBUFFERED="), ""), (("-e", "A=1"), "1")])
+def test_python_keeps_nothing_back_unless_it_is_told_to(serving, run, options, value):
+    run("run", "--detach", *options, "--", "make")
+    assert serving.services["g0"].jobs_by_id["g0-0"].spec.stages[0].env["PYTHONUNBUFFERED"] == value
+
+
+SHARE = 'with --cpu 0.25 four tasks share a core (docs/jobs.md, "Sharing a core")'
+
+
+def test_who_waits_for_full_machines_is_told_how_to_share_them(serving, run, monkeypatch):
+    """`run` says so after a while, `list` below the table; not of jobs that ask for little, or that run."""
+    run("run", "--detach", "-n", "12", "--", "sleep")
+    assert run("list")[2] == ""
+    monkeypatch.setattr("subak.cli.live.submit.FULL_S", 0.1)
+    service = serving.services["g0"]
+
+    async def go():
+        await service.cancel("g0-0")
+        await service.finish("g0-1.0")
+
+    later(serving, go(), 3.0)
+    code, _, err = run("run", "sleep")
+    assert (code, err) == (0, f"subak: g0-1 waits for machines: subak explain g0-1 says what is lacking; {SHARE}\n")
+    run("run", "--detach", "-n", "12", "--", "sleep")
+    for _ in range(2):
+        run("run", "--detach", "--", "sleep")
+    assert run("list")[2] == f"subak: 2 jobs wait for machines: subak explain g0-4 says what is lacking; {SHARE}\n"
+    assert run("list", "-o", "json")[2] == ""
+    run("cancel", "g0-3", "g0-4")
+    run("run", "--detach", "--cpu", "0.25", "-r", "memory=8Gi", "--", "sleep")
+    assert run("list")[2] == "subak: g0-5 waits for machines: subak explain g0-5 says what is lacking\n"
 
 
 def test_a_script_runs_as_its_interpreter_would_run_it():
@@ -232,7 +312,8 @@ def test_run_asks_for_what_it_is_told_to(serving, run):
     assert (code, out) == (0, "g0-0\n")
     spec = serving.services["g0"].jobs_by_id["g0-0"].spec
     (stage,) = spec.stages
-    assert (spec.metadata.name, stage.command, stage.env) == ("n", ("sleep", "9"), {"A": "b=c"})
+    assert (spec.metadata.name, stage.command, stage.env) == (
+        "n", ("sleep", "9"), {"PYTHONUNBUFFERED": "1", "A": "b=c"})
     assert stage.resources == {"cpu": 500, "memory": 1024}
     assert (stage.time_limit_s, stage.priority, stage.workdir) == (90.0, 5, "/tmp")
 
@@ -263,7 +344,7 @@ def test_errors_of_run_are_no_exit_codes_of_commands(serving, run):
 def test_run_without_a_queue_goes_to_the_first(serving, run, write):
     assert run("run", "--", "true")[0] == 0
     assert run("submit", write("metadata: {name: a}\ncommand: ['true']\n"))[1] == (
-        "g0-1 a submitted to research: 1 tasks\n")
+        "g0-1 a submitted to research: 1 task\n")
     service = serving.services["g0"]
     service.weights["default"] = 1.0
     run("run", "true")
@@ -305,7 +386,7 @@ def test_list_and_describe(serving, run, write):
     run("submit", write(job(name="b")))
     code, out, err = run("list")
     lines = [re.split(r"\s{2,}", line.strip()) for line in out.splitlines()]
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"subak: g0-1 waits for machines: subak explain g0-1 says what is lacking; {SHARE}\n")
     assert [line[:4] for line in lines] == [
         ["job", "name", "queue", "state"], ["g0-1", "b", "research/ada", "waiting"],
         ["g0-0", "a", "research/ada", "running"]]
@@ -313,6 +394,12 @@ def test_list_and_describe(serving, run, write):
     assert "g0-0" not in run("list", "--name", "b")[1]
     assert "g0-1" not in run("list", "--state", "running")[1]
     assert run("list", "--queue", "web")[1].count("\n") == 1
+    serving.do(serving.services["g0"].cancel("g0-1"))
+    for spelling in (("--state", "cancelled"), ("--state=CANCELLED",)):
+        assert [line.split()[0] for line in run("list", *spelling)[1].splitlines()] == ["job", "g0-1"]
+    assert run("list", "--state", "failed")[1].count("\n") == 1
+    code, _, err = run("list", "--state", "fialed")
+    assert code == 2 and "'failed'" in err and "'timed-out'" in err
     code, out, _ = run("describe", "g0-0")
     assert out.startswith("g0-0 a: running\n")
     assert "12 running" in out
@@ -333,7 +420,7 @@ def test_describe_shows_failed_tasks_of_a_job_first_wherever_they_are(serving, r
 
 def test_what_lists_leave_out_is_said(serving, run, write, monkeypatch):
     for _ in range(3):
-        run("submit", write(job("[sleep]", more="tasks: 12\n")))
+        run("submit", write(job("[sleep]", more="tasks: 12\nresources: {cpu: 300m}\n")))
     code, out, err = run("list", "--limit", "2")
     assert (code, out.count("\n"), err) == (0, 3, "subak: only the latest 2: --limit 20 lists more\n")
     assert run("list", "--limit", "3")[2] == ""
@@ -368,17 +455,32 @@ def test_logs(serving, run, write):
     service = serving.services["g0"]
     serving.do(service.write("g0-0.0", b"one\ntwo\n"))
     serving.do(service.write("g0-0.0", b"oops\n", "stderr"))
-    assert run("logs", "g0-0.0") == (0, "one\ntwo\n", "")
+    assert run("logs", "g0-0.0") == (0, "one\ntwo\n", "subak: g0-0.0, standard error:\noops\n")
     assert run("logs", "g0-0", "--tail", "1")[1] == "two\n"
     assert run("logs", "g0-0", "--tail", "9")[1] == "one\ntwo\n"
-    assert run("logs", "g0-0", "--stderr")[1] == "oops\n"
+    assert run("logs", "g0-0", "--stderr") == (0, "oops\n", "")
+    assert run("logs", "g0-0", "--stdout") == (0, "one\ntwo\n", "")
+    assert run("logs", "g0-0", "--stdout", "--stderr")[0] == 2
 
     async def go():
         await service.write("g0-0.0", b"three\n")
         await service.finish("g0-0.0")
 
     later(serving, go())
-    assert run("logs", "-f", "g0-0")[1] == "one\ntwo\nthree\n"
+    assert run("logs", "-f", "g0-0") == (0, "one\ntwo\nthree\n", "oops\n")
+    assert run("logs", "-f", "g0-0", "--stderr") == (0, "oops\n", "")
+
+
+def test_logs_say_where_nothing_was_written(serving, run, write):
+    run("submit", write(job("[sleep]")))
+    code, out, err = run("logs", "g0-0")
+    assert (code, out) == (0, "")
+    assert err == ("subak: g0-0.0 runs, and has written nothing yet; a program may keep back what it prints, as Python "
+                   "does without PYTHONUNBUFFERED=1\n")
+    serving.do(serving.services["g0"].finish("g0-0.0"))
+    assert run("logs", "g0-0.0") == (0, "", "subak: g0-0.0 is finished, and has written nothing\n")
+    serving.do(serving.services["g0"].write("g0-0.0", b"oops\n", "stderr"))
+    assert run("logs", "g0-0.0")[2] == "subak: g0-0.0, standard error:\noops\n"
 
 
 def test_logs_of_a_job_are_those_of_all_its_tasks(serving, run, write):
@@ -469,6 +571,24 @@ def test_explain_and_history_say_why(serving, run, write):
     assert json.loads(run("explain", "g0-0.12", "-o", "json")[1])["shortages"]
 
 
+def test_explain_takes_a_job_by_its_id_or_name(serving, run, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("submit", write(job("[sleep]", more="tasks: 13\nresources: {cpu: 1}\n")))
+    serving.do(serving.services["g0"].finish("g0-0.3", 4))
+    run("submit", write(job("[sleep]", "train-3")))
+    code, out, _ = run("explain", "g0-0")
+    assert (code, out.splitlines()[0]) == (0, "g0-0 a: running")
+    assert re.search(r"1 +failed +exit code 4 +g0-0\.3", out) and re.search(r"12 +running +\S+ +g0-0\.0", out)
+    assert json.loads(run("explain", "a", "-o", "json")[1])["tasks"][0]["first"] == "g0-0.3"
+    waits = run("explain", "train-3")[1]
+    assert waits == run("explain", "g0-1")[1] == run("explain", "g0-1.0")[1]
+    assert waits.startswith("g0-1.0 is waiting\n")
+    assert run("explain", "train")[0::2] == (3, "subak: there is no job called train, and no run folder train\n")
+    assert run("explain", "g0-9")[0] == 3
+    (tmp_path / "train-3").mkdir()  # a run, whose task is missing
+    assert run("explain", "train-3")[0] == 2
+
+
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
@@ -497,9 +617,26 @@ def test_cancel_and_preempt_go_on_behind_one_that_cannot_be(serving, run, write)
     assert (code, out[:16], err) == (5, "g0-2.0 preempted", "subak: task g0-1.0 does not run: it is ended\n")
 
 
+def test_all_is_cancelled_when_somebody_agrees(serving, run, write, monkeypatch):
+    for name in "abc":
+        run("submit", write(job("[sleep]", name)))
+    run("cancel", "g0-1")
+    run("run", "--detach", "--queue", "web", "--", "sleep")
+    assert run("cancel", "--all")[0::2] == (
+        2, "subak: nothing was cancelled; --yes cancels 3 jobs without asking\n")
+    assert run("cancel", "--all", "--queue", "web", "--yes")[:2] == (
+        0, "g0-3 cancelled; g0-3 cancelled: 1 cancelled\n")
+    assert [line[:4] for line in run("cancel", "--all", "-y")[1].splitlines()] == ["g0-0", "g0-2"]
+    assert run("cancel", "--all") == (0, "no job is open\n", "")
+    for wrong in ((), ("g0-0", "--all"), ("g0-0", "--yes"), ("g0-0", "--queue", "web")):
+        assert run("cancel", *wrong)[0] == 2
+    serving.stop("g1")
+    assert run("cancel", "--all", "-y")[0] == 4  # what it keeps may run on
+
+
 def test_machines_are_cordoned_and_drained(serving, run, write):
     run("submit", write(job("[sleep]")))
-    assert run("cordon", "m0", "m1")[1] == "m0 cordoned; 1 tasks run there\nm1 cordoned; 0 tasks run there\n"
+    assert run("cordon", "m0", "m1")[1] == "m0 cordoned; 1 task runs there\nm1 cordoned; 0 tasks run there\n"
     said = run("machines", "--cluster", "west")[1]
     assert re.search(r"m0 +west +ready +1 +cpu 1/4, memory \S+, tasks \S+ +cordoned", said)
     assert run("drain", "m0")[1] == "m0 is drained; 0 tasks run there\n"
@@ -567,7 +704,7 @@ def test_a_configuration_that_changed_meanwhile_is_not_applied(serving, run, wri
     (("logs", "x"), 2, "must be a job"), (("watch", "g0-1.2"), 2, "must be a job such as g0-17, not"),
     (("history",), 2, "JOB|TASK: must be given, or --since"),
     (("history", "--since", "soon"), 2, "--since: must be a duration such as 2h or a time such as"),
-    (("explain", "g0-1"), 2, "is not a task of a live federation"), (("history", "../x"), 2, "must be a job"),
+    (("explain", "a/b"), 2, "is not a job or a task of a live federation"), (("history", "../x"), 2, "must be a job"),
     (("preempt", "g0-1"), 2, "must be a task"), (("submit", "absent.yaml"), 2, "absent.yaml: cannot be read"),
     (("apply", "absent.toml"), 2, "absent.toml: cannot be read"),
     (("queues", "--queues", "x"), 2, "goes with a workload"),

@@ -13,7 +13,7 @@ from subak.experiment.scenario import read_scenario
 from subak.fleet.locality import LEVELS
 from subak.measures.run_folders import load_runs
 from subak.measures.runs import Run
-from subak.report.number_text import count_text, seconds_text
+from subak.report.number_text import count_text, counted, seconds_text
 from subak.resources import Resource, amount_words
 from subak.simulator.endings import STAGE_GIVEN_UP
 from subak.tables import read_table
@@ -230,8 +230,8 @@ def _partitions(run: Run, row: int) -> Iterator[str]:
     if views.is_empty():
         yield "What its global master saw was not written down: only that of the most frequent shapes is."
         return
-    yield (f"With it, {_count(views['tasks'][0], 'task')} of its kind at global master {task['global_master']} waited. "
-           "What each partition lacked, and how old that master's view of it was:")
+    yield (f"With it, {counted(views['tasks'][0], 'task')} of its kind at global master {task['global_master']} "
+           "waited. What each partition lacked, and how old that master's view of it was:")
     yield from _lacks(views, run.summary.resources, task)
 
 
@@ -247,7 +247,7 @@ def _lacks(views: pl.DataFrame, resources: tuple[Resource, ...], task: dict[str,
         if others:
             where.append(f"{count_text(len(others))} of other masters in {_listed(list(dict.fromkeys(others)))}")
         most = _most_free(rows, resources, task) if lack.startswith(TOO_LITTLE) else ""
-        yield f"- {lack}{most}: {_count(len(rows), 'partition')} ({'; '.join([*where, _age(rows)])})"
+        yield f"- {lack}{most}: {counted(len(rows), 'partition')} ({'; '.join([*where, _age(rows)])})"
 
 
 def _lack(row: dict[str, Any], resources: tuple[Resource, ...], task: dict[str, Any]) -> str:
@@ -287,6 +287,3 @@ def _listed(names: list[str]) -> str:
     more = f" and {len(names) - LISTED_MAX} more" if len(names) > LISTED_MAX else ""
     return f"cluster{'s' if len(names) > 1 else ''} {', '.join(names[:LISTED_MAX])}{more}"
 
-
-def _count(count: int, what: str) -> str:
-    return f"{count_text(count)} {what}{'' if count == 1 else 's'}"

@@ -5,20 +5,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.live.options import ANY, TASK, ClientOption, Output, OutputOption, checked, opened
-from subak.cli.live.show import counts_text, remark, show, standing
+from subak.cli.live.show import agreed, counts_text, remark, show, standing
+from subak.errors import InputError
 from subak.live.api.errors import NotFoundError, RefusedError
-from subak.live.api.models import TASK_ENDED, TASK_PATTERN
+from subak.live.api.models import TASK_ENDED, TASK_PATTERN, TASK_RUNNING, TASK_WAITING, JobView
 from subak.report.console import echo
+from subak.report.number_text import counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
 
 def cancel(
-    ids: Annotated[list[str], typer.Argument(metavar="JOB|TASK...", help="Such as g0-17 or g0-17.3.",
-                                             show_default=False)],
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[JOB|TASK...]", help="Such as g0-17 or g0-17.3.",
+                                                    show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="All jobs that have not ended, whoever submitted them; asks "
+                                                      "first.")] = False,
+    queue: Annotated[str, typer.Option("--queue", metavar="PATH", show_default=False,
+                                       help="With --all: only jobs of this queue, and of those below it.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --all: do not ask first.")] = False,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
@@ -28,11 +36,36 @@ def cancel(
 
     - `subak cancel g0-17` cancels all tasks of a job that have not ended.
     - `subak cancel g0-17.3 g0-17.4` cancels two tasks.
+    - `subak cancel --all --queue research/ada` cancels all of Ada's jobs.
     """
-    for id in ids:
+    if every == bool(ids):
+        raise InputError("--all: goes without JOB|TASK" if every else "JOB|TASK: must be given, or --all")
+    if (queue or yes) and not every:
+        raise InputError(f"{'--queue' if queue else '--yes'}: goes with --all")
+    for id in ids or ():
         checked(id, ANY, "JOB|TASK")
     with opened(client) as federation:
-        _each(ids, lambda id: _cancel(federation, id, output))
+        if every:
+            _cancel_all(federation, queue, yes, output)
+        else:
+            _each(ids or [], lambda id: _cancel(federation, id, output))
+
+
+def _cancel_all(federation: "Client", queue: str, yes: bool, output: Output) -> None:
+    """Cancel all jobs that have not ended, if somebody agrees. Raises InputError where nobody does."""
+    found = [federation.jobs(queue=queue, state=state, limit=None) for state in (TASK_RUNNING, TASK_WAITING)]
+    jobs = {job.id: job for each in found for job in each.items}
+    where = f" of {queue}" if queue else ""
+    if jobs and not yes and not agreed(f"Cancel {counted(len(jobs), 'job')}{where}?"):
+        raise InputError(f"nothing was cancelled; --yes cancels {counted(len(jobs), 'job')}{where} without asking")
+    if not jobs and output == Output.TABLE:
+        echo(f"no job{where} is open")
+    for id in sorted(jobs, key=lambda id: jobs[id].submitted):
+        _show(id, federation.cancel(id), output)
+    unreachable = sorted({line for each in found for line in each.unreachable})
+    remark(unreachable)
+    if unreachable:
+        raise CommandEndedError(exit_codes.NOT_NOW)
 
 
 def _cancel(federation: "Client", id: str, output: Output) -> None:
@@ -40,7 +73,10 @@ def _cancel(federation: "Client", id: str, output: Output) -> None:
     now = federation.task(id) if re.fullmatch(TASK_PATTERN, id) else federation.job(id)
     if now.state == TASK_ENDED:
         raise RefusedError(f"{id} has ended already: it is {now.outcome}")
-    job = federation.cancel(id)
+    _show(id, federation.cancel(id), output)
+
+
+def _show(id: str, job: JobView, output: Output) -> None:
     if not show(job, output):
         echo(f"{id} cancelled; {job.id} {standing(job.state, job.outcome)}: {counts_text(job.counts)}")
 

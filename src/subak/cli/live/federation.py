@@ -1,17 +1,35 @@
 """`subak apply`: changes the configuration of a running federation; also answers live `queues` and `explain`."""
-import sys
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
-from subak.cli.live.options import TASK, ClientOption, Output, OutputOption, checked, file_bytes, opened
-from subak.cli.live.show import amounts_text, remark, show, show_facts, show_table
+from subak.cli.live.options import ClientOption, Output, OutputOption, file_bytes, opened
+from subak.cli.live.show import (
+    PENDING,
+    UNFINISHED,
+    agreed,
+    amounts_text,
+    counts_text,
+    of_counts,
+    remark,
+    show,
+    show_facts,
+    show_table,
+    standing,
+)
 from subak.errors import InputError
-from subak.live.api.models import Plan
+from subak.live.api.errors import NotFoundError
+from subak.live.api.models import JOB_PATTERN, TASK_PATTERN, TASK_WAITING, Explanation, JobView, Plan, TaskView
 from subak.report.console import echo
 from subak.report.number_text import NOTHING, count_text, share_text
 
+if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
+    from subak.live.client import Client
+
+EXPLAINED = 1_000  # tasks of a job, whose reasons are counted
 SIGNS = {"add": "+", "remove": "-", "change": "~"}
 
 
@@ -39,19 +57,11 @@ def apply(
             return
         if output == Output.TABLE:
             _show_plan(plan)
-        if not yes and not _agreed(str(file) != "-"):
+        if not yes and not agreed("Apply?", str(file) != "-"):
             raise InputError("nothing was changed; --yes applies it without asking")
         plan = federation.apply(text, plan.version)
     if not show(plan, output):
         echo(f"applied; configuration {plan.version} is in force")
-
-
-def _agreed(may_ask: bool) -> bool:
-    """Whether somebody at a terminal says yes."""
-    if not may_ask or not sys.stdin.isatty():
-        return False
-    echo("Apply? [y/N] ", err=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _show_plan(plan: Plan) -> None:
@@ -75,12 +85,79 @@ def show_queues(output: Output, client: Path | None) -> None:
     remark(found.unreachable)
 
 
-def show_explanation(task: str, output: Output, client: Path | None) -> None:
-    """Print why a task of a live federation stands as it stands."""
+class Alike(Struct, frozen=True):
+    """Tasks of a job that stand alike, for one reason."""
+
+    tasks: int
+    state: str  # or its outcome
+    reason: str
+    first: str  # id of the first
+
+
+class JobExplanation(Struct, frozen=True):
+    """Why a job of several tasks stands as it stands; *example*: one of those that have yet to begin."""
+
+    job: JobView
+    tasks: list[Alike]  # that have not finished, the first 1,000
+    example: Explanation | None = None
+
+
+def show_explanation(what: str, output: Output, client: Path | None) -> None:
+    """Print why a task or a job of a live federation stands as it stands; of a job of one task, why that does."""
     with opened(client) as federation:
-        found = federation.explain(checked(task, TASK, "TASK"))
+        task = what
+        if not re.fullmatch(TASK_PATTERN, what):
+            job = _job_called(federation, what)
+            if job.tasks > 1:
+                _show_job(_explained(federation, job), output)
+                return
+            task = f"{job.id}.0"
+        found = federation.explain(task)
+    if not show(found, output):
+        _show_task(found)
+
+
+def _job_called(federation: "Client", what: str) -> JobView:
+    """Return the job of an id, or the latest of a name. Raises NotFoundError."""
+    missing = NotFoundError(f"there is no job called {what}, and no run folder {what}")
+    if re.fullmatch(JOB_PATTERN, what):
+        try:
+            return federation.job(what)
+        except NotFoundError as error:  # it may be a name that looks like an id, such as train-3
+            missing = error
+    named = federation.jobs(name=what, limit=1).items
+    if not named:
+        raise missing
+    return named[0]
+
+
+def _explained(federation: "Client", job: JobView) -> JobExplanation:
+    tasks = of_counts(federation, job, UNFINISHED, EXPLAINED)
+    alike: dict[tuple[str, str], list[TaskView]] = {}
+    for task in tasks:
+        reason = task.reason or (job.reason if task.state == TASK_WAITING else "")
+        alike.setdefault((standing(task.state, task.outcome), reason), []).append(task)
+    pending = next((task.id for task in tasks if task.state in PENDING), None)
+    return JobExplanation(job, [Alike(len(each), state, reason, min(each, key=lambda task: task.index).id)
+                                for (state, reason), each in alike.items()],
+                          None if pending is None else federation.explain(pending))
+
+
+def _show_job(found: JobExplanation, output: Output) -> None:
     if show(found, output):
         return
+    job = found.job
+    show_facts(f"{job.id} {job.name}: {standing(job.state, job.outcome)}", [
+        ("why", job.reason), ("tasks", counts_text(job.counts))])
+    if found.tasks:
+        show_table(("tasks", "state", "why", "such as"), [
+            (count_text(each.tasks), each.state, each.reason or NOTHING, each.first) for each in found.tasks],
+            right=("tasks",))
+    if found.example is not None:
+        _show_task(found.example)
+
+
+def _show_task(found: Explanation) -> None:
     by = f"by {found.preempted_by}: {found.preempted_why}" if found.preempted_by else ""
     show_facts(f"{found.task} is {found.state}", [("why", found.words), ("preempted", by)])
     if found.shortages:

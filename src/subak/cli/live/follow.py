@@ -3,6 +3,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,10 +12,12 @@ from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, opened
 from subak.cli.live.show import counts_text, remark, show, standing
-from subak.cli.live.writing import OutputWriter, write_attempts
+from subak.cli.live.writing import OutputWriter, follow_streams, stream_of, write_attempts
+from subak.errors import InputError
 from subak.live.api.errors import UnavailableError
-from subak.live.api.models import FINISHED, TASK_PATTERN, JobView, LogChunk
+from subak.live.api.models import FINISHED, STREAMS, TASK_PATTERN, TASK_RUNNING, JobView, LogChunk, TaskView
 from subak.report.console import echo
+from subak.report.number_text import counted
 
 if TYPE_CHECKING:
     from subak.live.client import Client
@@ -27,9 +30,11 @@ def logs(
     id: Annotated[str, typer.Argument(metavar="JOB|TASK", show_default=False,
                                       help="Such as g0-17.3; of a job all tasks, one after the other.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
-    stderr: Annotated[bool, typer.Option("--stderr", help="What it wrote to standard error instead.")] = False,
+    stdout: Annotated[bool, typer.Option("--stdout", help="Only what it wrote to standard output.")] = False,
+    stderr: Annotated[bool, typer.Option("--stderr", help="Only what it wrote to standard error, and to standard "
+                                                          "output.")] = False,
     tail: Annotated[int, typer.Option("--tail", metavar="LINES", min=0, max=TAIL_LINES_MAX, show_default=False,
-                                      help="Only the last lines [default: all that is kept].")] = 0,
+                                      help="Only the last lines of each stream [default: all that is kept].")] = 0,
     attempt: Annotated[int, typer.Option("--attempt", metavar="N", min=0, max=ATTEMPTS_MAX, show_default=False,
                                          help="What its first attempt wrote (1), its second, ... [default: its last].",
                                          )] = 0,
@@ -38,32 +43,60 @@ def logs(
 ) -> None:
     """Print what a task has written, wherever it runs or ran.
 
+    Its standard output goes to standard output, and then, below a line that says so, its standard error to standard
+    error; with -f each as it comes.
+
     Of a job: what all of its tasks have, one after the other; without -f those that have begun. A task whose output
     cannot be had now is named, and the others are printed; the exit code is then 4.
 
-    - `subak logs g0-17.3` prints its standard output.
-    - `subak logs g0-17.3 --tail 20` prints its last 20 lines.
+    - `subak logs g0-17.3` prints what it has written, to both streams.
+    - `subak logs g0-17.3 --tail 20` prints its last 20 lines of each.
     - `subak logs -f g0-17 --stderr` follows the errors of its tasks in turn, through all attempts that come.
     """
-    stream = "stderr" if stderr else "stdout"
-    writer = OutputWriter(sys.stdout, raw)
     checked(id, ANY, "JOB|TASK")
+    if stdout and stderr:
+        raise InputError("--stdout: goes without --stderr; both streams are shown where neither is given")
+    streams = tuple(name for name, only in (("stdout", stdout), ("stderr", stderr)) if only) or STREAMS
     with opened(client) as federation:
-        def write(task: str) -> None:
+        def write(task: str, is_only: bool) -> None:
             if follow:
-                chunks = federation.follow(task, stream, attempt=attempt, tail=tail)
-            else:
-                chunks = _written_so_far(federation, task, stream, attempt, tail)
-            write_attempts(chunks, writer, task, begins=not tail)
-            writer.end()
+                follow_streams(federation.settings, task, raw, attempt, tail, streams)
+                return
+            written = [_write(federation, task, stream, attempt, tail, raw, len(streams) > 1) for stream in streams]
+            if is_only and not any(written):
+                remark([_nothing(federation.task(task))])
 
         if re.fullmatch(TASK_PATTERN, id):
-            write(id)
+            write(id, True)
         else:
             _write_all(federation, federation.job(id), follow, write)
 
 
-def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable[[str], None]) -> None:
+def _write(federation: "Client", task: str, stream: str, attempt: int, tail: int, raw: bool, is_with_other: bool,
+           ) -> bool:
+    """Write what a task has written to a stream by now; return whether there was anything."""
+    chunks = _written_so_far(federation, task, stream, attempt, tail)
+    first = next(chunks, None)
+    if first is None:
+        return False
+    if is_with_other and stream == "stderr":
+        sys.stdout.flush()
+        remark([f"{task}, standard error:"])
+    writer = OutputWriter(stream_of(stream) if is_with_other else sys.stdout, raw)
+    write_attempts(chain([first], chunks), writer, task, begins=not tail)
+    writer.end()
+    return True
+
+
+def _nothing(task: TaskView) -> str:
+    """Return what is said of a task that has written nothing."""
+    if task.state == TASK_RUNNING:
+        return (f"{task.id} runs, and has written nothing yet; a program may keep back what it prints, as Python does "
+                "without PYTHONUNBUFFERED=1")
+    return f"{task.id} is {standing(task.state, task.outcome)}, and has written nothing"
+
+
+def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable[[str, bool], None]) -> None:
     """Write what the tasks of a job have, one after the other; those that have not begun are only counted."""
     shown, missing = 0, False
     for task in _all(job) if follow else (task.id for task in federation.each_task(job.id, begun=True)):
@@ -71,14 +104,15 @@ def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable
         if job.tasks > 1:
             remark([f"task {task}:"])
         try:
-            write(task)
+            write(task, job.tasks == 1)
         except UnavailableError as error:
             if job.tasks == 1:
                 raise
             remark([f"task {task}: {error}"])
             missing = True
     if shown < job.tasks and job.tasks > 1:
-        remark([f"{job.tasks - shown:,} tasks have not begun"])
+        left = job.tasks - shown
+        remark([f"{counted(left, 'task')} {'has' if left == 1 else 'have'} not begun"])
     if missing:
         raise CommandEndedError(exit_codes.NOT_NOW)
 

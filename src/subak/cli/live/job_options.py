@@ -21,7 +21,8 @@ NameOption = Annotated[str | None, _option("--name", "NAME", "Of the job [defaul
 TasksOption = Annotated[int | None, _option(
     "--tasks", "N", "How many tasks; each finds its number, from 0 on, in SUBAK_TASK_INDEX [default: 1].", "-n")]
 ArrayOption = Annotated[str | None, _option("--array", "0-N", "The same as --tasks N+1.")]
-CpuOption = Annotated[str | None, _option("--cpu", "AMOUNT", "Cores of each task, such as 4 or 500m [default: 1].")]
+CpuOption = Annotated[str | None, _option(
+    "--cpu", "AMOUNT", "Cores of each task, such as 4, or 0.25 for four tasks a core [default: 1].")]
 MemoryOption = Annotated[str | None, _option("--memory", "AMOUNT", "Memory of each task, such as 2Gi "
                                                                    "[default: no limit].")]
 GpusOption = Annotated[str | None, _option("--gpus", "N", "The resource gpu of each task, in pieces [default: 0].")]
@@ -36,8 +37,9 @@ PriorityOption = Annotated[int | None, _option("--priority", "N", "Larger is mor
 RetriesOption = Annotated[int | None, _option(
     "--retries", "N", "How often a task is tried again after it failed or ran too long [default: 0].")]
 
-StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse a job that no machine is large enough for, with "
-                                                             "exit code 2; else it is warned of, and waits.")]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Refuse a job that no machine is large enough for (exit "
+                                                             "code 2, of `subak run` 125); else it is warned of, and "
+                                                             "waits.")]
 
 
 def folder_of(workdir: str | None) -> str:

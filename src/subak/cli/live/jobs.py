@@ -2,7 +2,7 @@
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 from msgspec import structs
@@ -21,22 +21,27 @@ from subak.cli.live.show import (
     time_text,
     took_text,
     used_text,
+    why_full,
 )
 from subak.errors import InputError
 from subak.live.api.models import ID_PATTERN, TASK_PATTERN, JobState, JobView, MachineView, TaskView
-from subak.report.number_text import NOTHING, count_text
+from subak.report.number_text import NOTHING, count_text, counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
 TASKS_SHOWN = 20
+Standing = Literal[JobState, "finished", "failed", "cancelled", "timed-out", "lost"]
+STATES = get_args(JobState)
 
 
 def list(  # the name of the command
     queue: Annotated[str, typer.Option("--queue", metavar="PATH", show_default=False,
                                        help="Only jobs of this queue, and of those below it.")] = "",
-    state: Annotated[JobState | None, typer.Option("--state", metavar="waiting|running|ended", show_default=False,
-                                                   help="Only jobs in this state.")] = None,
+    state: Annotated[Standing | None, typer.Option(
+        "--state", metavar="STATE", show_default=False, case_sensitive=False,
+        help="Only jobs that are waiting, running or ended, or that ended as finished, failed, cancelled, timed-out or "
+             "lost.")] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", show_default=False,
                                       help="Only jobs of this name.")] = "",
     limit: LimitOption = 40,
@@ -49,15 +54,19 @@ def list(  # the name of the command
 
     - `subak list` lists the latest 40.
     - `subak list --queue research --state running` lists what research runs.
+    - `subak list --state failed` lists jobs of which a task failed.
     - `subak list -o json | jq -r '.items[].id'` prints ids only.
     """
     with opened(client) as federation:
-        found = federation.jobs(queue=queue, state=state or "", name=name, limit=limit + 1)
+        outcome = "" if state is None or state in STATES else state.replace("-", " ")
+        found = federation.jobs(queue=queue, state="" if outcome else state or "", name=name, limit=limit + 1,
+                                outcome=outcome)
     is_cut, found = len(found.items) > limit, structs.replace(found, items=found.items[:limit])
     if not show(found, output):
         show_table(("job", "name", "queue", "state", "tasks", "open", "submitted", "took", "reason"),
                    [_row(job) for job in found.items], right=("tasks", "open", "took"))
-    remark([*([f"only the latest {limit:,}: --limit {10 * limit} lists more"] if is_cut else []), *found.unreachable])
+    remark([*([f"only the latest {limit:,}: --limit {10 * limit} lists more"] if is_cut else []), *found.unreachable,
+            *why_full(found.items if output == Output.TABLE else ())])
 
 
 def _row(job: JobView) -> tuple[str, ...]:
@@ -124,8 +133,8 @@ def _show_task(task: TaskView) -> None:
     show_facts(f"{task.id}: {standing(task.state, task.outcome)}", [
         ("why", task.reason), ("queue", task.queue), ("stage", task.stage), ("machine", task.machine),
         ("attempts", count_text(task.attempts)), ("signal" if task.signal else "exit code", _ending(task)),
-        ("preempted", f"{task.preempted} times" if task.preempted else ""),
-        ("lost", f"{task.lost} times" if task.lost else ""),
+        ("preempted", counted(task.preempted, "time") if task.preempted else ""),
+        ("lost", counted(task.lost, "time") if task.lost else ""),
         ("submitted", time_text(task.submitted)), ("started", time_text(task.started)),
         ("ended", time_text(task.ended)), ("took", took_text(task.started, task.ended)),
     ])

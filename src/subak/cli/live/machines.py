@@ -9,7 +9,7 @@ from subak.cli.live.show import show, show_table, used_text
 from subak.errors import InputError
 from subak.live.api.models import MachineView
 from subak.report.console import echo
-from subak.report.number_text import count_text
+from subak.report.number_text import count_text, counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
@@ -97,4 +97,5 @@ def _change(names: list[str], output: Output, *, client_file: ClientOption, word
         for name in names:
             machine = change(federation, name)
             if not show(machine, output):
-                echo(f"{machine.name} {word}; {count_text(machine.tasks)} tasks run there")
+                runs = f"{counted(machine.tasks, 'task')} {'runs' if machine.tasks == 1 else 'run'}"
+                echo(f"{machine.name} {word}; {runs} there")

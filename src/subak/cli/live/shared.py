@@ -2,6 +2,7 @@
 
 Which is meant is seen from the arguments. The simulator is loaded only for the latter.
 """
+import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from subak.cli.limits import COUNT_MAX
 from subak.cli.live.federation import show_explanation, show_queues
 from subak.cli.live.options import ClientOption, Output, OutputOption
 from subak.errors import InputError
-from subak.live.api.models import TASK_PATTERN
+from subak.live.api.models import ID_PATTERN, NAME_PATTERN
 from subak.placement.lotes.settings import CLASSES_MAX
 
 WITH_LOTES = "With lotes in place of RUN"
@@ -59,9 +60,9 @@ def queues(
 
 def explain(
     run: Annotated[str, typer.Argument(
-        metavar="RUN|TASK", help="A run folder, such as those in the folder runs of a comparison; or the word lotes (a "
-                                 "folder of that name is ./lotes); or a task of a live federation, such as g0-17.3, by "
-                                 "itself.", show_default=False)],
+        metavar="RUN|JOB|TASK", show_default=False,
+        help="A run folder, such as those in the folder runs of a comparison; or the word lotes (a folder of that name "
+             "is ./lotes); or, by itself, a job of a live federation by its id or name, or a task such as g0-17.3.")],
     task: Annotated[str | None, typer.Argument(
         metavar="[TASK]", help="JOB/INDEX, as in the first columns of tasks.parquet, or the row number of the task; or "
                                "the job's name in the trace, alone or with an index, such as job=4711/0; "
@@ -85,7 +86,10 @@ def explain(
     lacks; under `megha` and `central` also what each partition lacked, and how old its global master's view of it was.
     Of one that no machine could ever hold: why.
 
+    Of a job of several tasks in a live federation: how many of them stand as they do for which reason.
+
     - `subak explain g0-17.3` says what a task of the live federation waits for, or who preempted it.
+    - `subak explain g0-17` says it of a job, as does `subak explain train` of the latest job of that name.
     - `subak explain R 17/0` explains the first task of job 17 of a run.
     - `subak explain R job=4711/3` explains task 3 of the job that the trace calls 4711.
     - `subak explain C/runs/megha 1234` explains the task of row 1234 in one run of a comparison.
@@ -96,8 +100,9 @@ def explain(
     of `subak report`.
     """
     if task is None:
-        if not re.fullmatch(TASK_PATTERN, run):
-            raise InputError(f"TASK: must follow {run}, which is not a task of a live federation, such as g0-17.3")
+        if not (re.fullmatch(ID_PATTERN, run) or re.fullmatch(NAME_PATTERN, run)) or os.path.exists(run):  # noqa: PTH110
+            raise InputError(f"TASK: must follow {run}, which is not a job or a task of a live federation, such as "
+                             "g0-17 or g0-17.3")
         for name, value in (("--classes", classes), ("--settings", settings)):
             if value is not None:
                 raise InputError(f"{name}: goes only with lotes")

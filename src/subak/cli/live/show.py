@@ -1,4 +1,5 @@
 """Prints answers of a federation as tables, JSON or YAML, with control characters escaped."""
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -20,11 +21,13 @@ from subak.live.api.models import (
     TASK_STARTING,
     TASK_WAITING,
     TIMED_OUT,
+    WAITS_FOR_MACHINES,
     JobView,
     TaskCounts,
     TaskView,
 )
 from subak.live.jobfile.quantities import print_amount
+from subak.live.jobfile.spec import CPU, RESOURCES
 from subak.report.console import Console, Text, echo, echo_json
 from subak.report.number_text import NOTHING, count_text, seconds_text
 
@@ -32,7 +35,8 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
 ENDED_BADLY = (FAILED, TIMED_OUT, LOST, CANCELLED)
-UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, TASK_BACKOFF, TASK_WAITING, TASK_BLOCKED)
+PENDING = (TASK_BACKOFF, TASK_WAITING, TASK_BLOCKED)
+UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, *PENDING)
 STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
           "running": "cyan", "unknown": "yellow", "absent": "dim"}
 
@@ -81,10 +85,30 @@ def of_counts(federation: "Client", job: JobView, words: Sequence[str], limit: i
     return found
 
 
+def agreed(question: str, may_ask: bool = True) -> bool:
+    """Whether somebody at a terminal says yes."""
+    if not may_ask or not sys.stdin.isatty():
+        return False
+    echo(f"{question} [y/N] ", err=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def remark(lines: Iterable[str]) -> None:
     """Print lines on standard error, such as which masters could not be asked."""
     for line in lines:
         echo(f"subak: {line}", err=True)
+
+
+def why_full(jobs: Iterable[JobView]) -> list[str]:
+    """Return what to do about jobs that wait as all machines are full: a line, or none."""
+    full = [job for job in jobs if job.state == TASK_WAITING and job.reason.startswith(WAITS_FOR_MACHINES)]
+    if not full:
+        return []
+    who = f"{full[0].id} waits" if len(full) == 1 else f"{count_text(len(full))} jobs wait"
+    core = RESOURCES[CPU]
+    share = any(stage.request.get(CPU, core) >= core for job in full for stage in job.stages)
+    more = "; with --cpu 0.25 four tasks share a core (docs/jobs.md, \"Sharing a core\")" if share else ""
+    return [f"{who} for machines: subak explain {full[0].id} says what is lacking{more}"]
 
 
 def amounts_text(amounts: dict[str, int]) -> str:

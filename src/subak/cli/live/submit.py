@@ -1,6 +1,7 @@
 """`subak submit` and `subak run`: submit jobs from files, or one command as a job."""
-import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,23 +35,24 @@ from subak.cli.live.options import (
     file_bytes,
     opened,
 )
-from subak.cli.live.show import ENDED_BADLY, counts_text, of_counts, remark, show
-from subak.cli.live.writing import OutputWriter, write_attempts
+from subak.cli.live.scripts import UNBUFFERED, command_of, is_script, script_command
+from subak.cli.live.show import ENDED_BADLY, counts_text, of_counts, remark, show, why_full
+from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
-from subak.live.api.models import CANCELLED, FAILED, FINISHED, STREAMS, TIMED_OUT, JobView, TaskView
+from subak.live.api.models import CANCELLED, FAILED, FINISHED, TIMED_OUT, JobView, TaskView
 from subak.report.console import echo
+from subak.report.number_text import count_text, counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client, ClientSettings
 
-HEARD_S = 0.2  # between two looks for Ctrl-C
 UNFINISHED_NAMED = 20  # tasks of a job
-SCRIPTS = (".py", ".sh", ".bash", ".R", ".jl", ".pl")  # what is no job file, whatever its first line
+FULL_S = 2.0  # that a job waits before `subak run` says what for
 
 
 def submit(
     files: Annotated[list[Path], typer.Argument(
-        metavar="FILE...", help="Job files in YAML or JSON, or scripts that begin with #!; - is standard input.",
+        metavar="FILE...", help="Job files in YAML or JSON, or scripts; - is standard input.",
         show_default=False)],
     key: Annotated[str, typer.Option(
         "--key", metavar="TEXT", show_default=False,
@@ -77,8 +79,10 @@ def submit(
 ) -> None:
     """Submit jobs; each is on disk when its id is printed.
 
-    A script that begins with #! becomes a job, which the options describe; a job file says all of it itself.
+    A script becomes a job, which the options describe; a job file says all of it itself. A script that begins with #!
+    travels with its job; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it lies.
 
+    - `subak submit *.py --cpu 0.25` submits a job for each script, four of which share a core.
     - `subak submit job.yaml` prints the id of the job.
     - `subak submit train.yaml test.yaml --wait` waits for both, and names each task that did not finish.
     - `subak submit train.sh --array 0-9 --cpu 4 --memory 2Gi` runs a script ten times.
@@ -103,12 +107,11 @@ def _text_of(file: Path, said: dict[str, object], workdir: str | None) -> bytes:
     data = file_bytes(file)
     if data.startswith(b"#!"):
         return _job_text(data, {**said, "workdir": folder_of(workdir)}, str(file))
-    if file.suffix in SCRIPTS:
-        raise InputError(f"{file}:1: must begin with #!, such as #!/usr/bin/env python3, to be run as a script; or "
-                         f"run it by its interpreter: subak run -- INTERPRETER {file}")
+    if is_script(str(file)):
+        return _job_text(script_command(str(file)), {**said, "workdir": folder_of(workdir)})
     if said:
         raise InputError(f"{file}: is a job file, and says {next(iter(said))} itself; options of a job go with a "
-                         "script that begins with #!")
+                         "script")
     return data
 
 
@@ -118,7 +121,7 @@ def _submitted(federation: "Client", text: bytes, file: Path, key: str, strict: 
     job = federation.submit(text, key=key, file=str(file), strict=strict)
     remark(f"{job.id}: warning: {words}" for words in job.warnings)
     if output == Output.TABLE:
-        echo(f"{job.id} {job.name} submitted to {job.queue}: {job.tasks:,} tasks")
+        echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}")
     return job
 
 
@@ -137,13 +140,15 @@ def _name_unfinished(federation: "Client", job: JobView) -> TaskView:
     remark(f"{task.id} {task.outcome}{f': {task.reason}' if task.reason else ''}" for task in named)
     left = job.tasks - job.counts.finished - len(named)
     if left:
-        remark([f"{left:,} more did not finish; subak describe {job.id} counts them"])
+        remark([f"{count_text(left)} more did not finish; subak describe {job.id} counts them"])
     return named[0]
 
 
 def run(
     command: Annotated[list[str], typer.Argument(
-        metavar="-- COMMAND...", help="The command and its arguments; no shell reads them.", show_default=False)],
+        metavar="COMMAND|SCRIPT...", show_default=False,
+        help="The command, or a script (.py, .sh, .R, .jl, .pl) in a file here, and then its arguments, as they stand; "
+             "no shell reads them.")],
     queue: QueueOption = None,
     name: NameOption = None,
     tasks: TasksOption = None,
@@ -170,12 +175,14 @@ def run(
     finish. Ctrl-C cancels all. Exit codes of its own: 124, it ran longer than --time-limit; 125, it could not be run,
     or was lost with its machine; 130, it was cancelled.
 
-    - `subak run -- python train.py --epochs 10` runs it with one core.
+    - `subak run train.py --epochs 10` runs a script with one core; what follows the script goes to it.
+    - `subak run --cpu 0.25 train.py` asks for a quarter of a core, so that four such run side by side on each.
+    - `for s in *.py; do subak run --detach --cpu 0.25 $s; done` runs all scripts of a folder at once; `subak list`.
     - `subak run --queue web --cpu 500m --memory 4Gi -e STAGE=test -- make check` asks for half a core and 4 GiB.
     - `subak run -n 4 --retries 1 -- ./simulate` runs it four times, SUBAK_TASK_INDEX from 0 to 3.
     - `subak run --detach -- sleep 60` prints the id; `subak logs -f ID` follows it.
     """
-    text = _job_text(command, job_fields(
+    text = _job_text(command_of(command), job_fields(
         tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=folder_of(workdir),
         time_limit=time_limit, priority=priority, retries=retries))
     from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
@@ -200,6 +207,8 @@ def _job_text(what: list[str] | bytes, said: dict[str, object], file: str = "") 
     from subak.live.jobfile.command import from_command, from_script  # noqa: PLC0415  (loads a YAML reader)
     from subak.live.jobfile.write import as_file  # noqa: PLC0415
 
+    env = said.get("env")
+    said = {**said, "env": {**UNBUFFERED, **(env if isinstance(env, dict) else {})}}
     try:
         spec = from_script(what, file, **said) if isinstance(what, bytes) else from_command(
             what, **said)  # type: ignore[arg-type]
@@ -211,8 +220,9 @@ def _job_text(what: list[str] | bytes, said: dict[str, object], file: str = "") 
 def _followed(federation: "Client", job: JobView, settings: "ClientSettings", raw: bool) -> int:
     """Show what each task of a job writes, one after the other, until all have ended; return the exit code for it."""
     try:
+        threading.Thread(target=_say_if_full, args=(settings, job.id), daemon=True).start()
         for index in range(job.tasks):
-            _follow(settings, f"{job.id}.{index}", raw)
+            follow_streams(settings, f"{job.id}.{index}", raw, attempt=1)
     except KeyboardInterrupt:
         federation.cancel(job.id)
         remark([f"{job.id} is cancelled"])
@@ -222,31 +232,16 @@ def _followed(federation: "Client", job: JobView, settings: "ClientSettings", ra
     return exit_codes.EXIT_DONE if job.outcome == FINISHED else _exit_code(_name_unfinished(federation, job))
 
 
-def _follow(settings: "ClientSettings", task: str, raw: bool) -> None:
-    """Show both streams of a task until it has ended."""
-    failed: list[SubakError] = []
-    threads = [threading.Thread(target=_pump, args=(settings, task, stream, raw, failed), daemon=True)
-               for stream in STREAMS]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(HEARD_S)
-    if failed:
-        raise failed[0]
-
-
-def _pump(settings: "ClientSettings", id: str, stream: str, raw: bool, failed: list[SubakError]) -> None:
-    """Write a stream of a task as it comes, over a connection of its own."""
+def _say_if_full(settings: "ClientSettings", id: str) -> None:
+    """Say what a job waits for, if it does for long, and how more of its kind would run at once."""
     from subak.live.client import Client  # noqa: PLC0415  (see above)
 
-    try:
-        with Client(settings) as federation:
-            writer = OutputWriter(sys.stdout if stream == "stdout" else sys.stderr, raw)
-            write_attempts(federation.follow(id, stream, attempt=1), writer, id)
-            writer.end()
-    except SubakError as error:
-        failed.append(error)
+    until = time.monotonic() + FULL_S
+    with suppress(SubakError), Client(settings) as federation:  # who follows the task says what goes wrong
+        job = federation.job(id)
+        while job.state == "waiting" and (left := until - time.monotonic()) > 0:
+            job = federation.wait(id, seen=job.version, timeout_s=left)
+        remark(why_full([job] if job.state == "waiting" else []))
 
 
 def _exit_code(task: TaskView) -> int:

@@ -52,6 +52,8 @@ def up(
 
     - `subak up` starts one in ./subak-federation; in the same folder `subak run --queue web -- echo hello` asks it.
     - `subak up lab --workers 4 --queue research=2 --queue web` names what it has; `SUBAK_FEDERATION=lab subak list`.
+    - `subak up --capacity cpu=4` lets each worker run four tasks of a core, however many cores there are; so does
+      `subak run --cpu 0.25`, of a quarter each.
     - `subak up --detach` leaves it running; `subak down` ends it.
     """
     lacking = [name for name in OF_LIVE if find_spec(name) is None]
@@ -72,6 +74,7 @@ def up(
 
 
 def _detach(folder: Path) -> None:
+    from subak.cli.live.up_screen import how_to_ask  # noqa: PLC0415  (see above)
     from subak.live.up.control import start_detached  # noqa: PLC0415
     from subak.live.up.folder import members_of  # noqa: PLC0415
 
@@ -79,6 +82,7 @@ def _detach(folder: Path) -> None:
     arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
     pid = start_detached(folder, arguments, READY_S)
     echo(f"{folder}: ready after {time.monotonic() - began:.1f} s, as process {pid}; subak down {folder} ends it")
+    echo(how_to_ask(folder))
     remark(members_of(folder)[1])
 
 

@@ -1,13 +1,16 @@
 """Draws the screen of `subak up`: a live view in a terminal, one line per event elsewhere."""
+import shlex
 import sys
 import time
+from pathlib import Path
 
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
 from subak.cli.live.show import STYLES, used_text
-from subak.live.up.folder import CLIENT, Home
+from subak.live.client.settings import FEDERATION
+from subak.live.up.folder import Home
 from subak.live.up.run import Event, State, Up
 from subak.report.console import Console, Text, echo
 from subak.report.number_text import NOTHING, count_text, share_text
@@ -36,8 +39,13 @@ def _greet(home: Home) -> None:
     names = ", ".join(queue.name for queue in home.file.queue)
     echo(f"{home.folder}: {'made' if home.is_new else 'taken up again'}; federation {home.file.name}, "
          f"{len(home.members)} processes, queues {names}")
-    echo(f"ask it with: subak --help; outside of this folder with SUBAK_FEDERATION={home.folder} or "
-         f"--client {home.folder / CLIENT}")
+    echo(how_to_ask(home.folder))
+
+
+def how_to_ask(folder: Path) -> str:
+    """Return a line that says how commands find the federation of a folder, from wherever they are typed."""
+    return (f"ask it with: subak run, list, --help; from other folders after: export "
+            f"{FEDERATION}={shlex.quote(str(folder.absolute()))}")
 
 
 def _line(event: Event) -> str:

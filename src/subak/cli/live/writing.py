@@ -1,14 +1,21 @@
 """Copies the output of tasks to standard output; on a terminal, control characters are escaped."""
 import codecs
 import re
-from collections.abc import Iterable
-from typing import TextIO
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from subak.cli.live.show import remark
-from subak.live.api.models import LogChunk
+from subak.errors import SubakError
+from subak.live.api.models import STREAMS, LogChunk
 from subak.output.plain import STEERING
 
+if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
+    from subak.live.client import ClientSettings
+
 KEPT = "\n\t"
+HEARD_S = 0.2  # between two looks for Ctrl-C
 
 
 class OutputWriter:
@@ -52,6 +59,44 @@ def write_attempts(chunks: Iterable[LogChunk], writer: OutputWriter, task: str, 
             remark([f"{chunk.offset - expected:,} bytes before these are no longer kept"])
         before, expected = chunk.attempt, chunk.next
         writer.write(chunk.data)
+
+
+def stream_of(stream: str) -> TextIO:
+    """Return which of our own streams one of a task goes to."""
+    return sys.stdout if stream == "stdout" else sys.stderr
+
+
+def follow_streams(settings: "ClientSettings", task: str, raw: bool, attempt: int, tail: int = 0,
+                   streams: Sequence[str] = STREAMS) -> None:
+    """Write what a task writes until it has ended: both streams to ours of that name, one alone to standard output.
+
+    Raises SubakError.
+    """
+    failed: list[SubakError] = []
+    threads = [threading.Thread(target=_pump, args=(
+        settings, task, stream, OutputWriter(stream_of(stream) if len(streams) > 1 else sys.stdout, raw), attempt,
+        tail, failed), daemon=True) for stream in streams]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(HEARD_S)
+    if failed:
+        raise failed[0]
+
+
+def _pump(settings: "ClientSettings", task: str, stream: str, writer: OutputWriter, attempt: int, tail: int,
+          failed: list[SubakError]) -> None:
+    """Write a stream of a task as it comes, over a connection of its own."""
+    from subak.live.client import Client  # noqa: PLC0415  (see above)
+
+    try:
+        with Client(settings) as federation:
+            chunks = federation.follow(task, stream, attempt=attempt, tail=tail)
+            write_attempts(chunks, writer, task, begins=not tail)
+            writer.end()
+    except SubakError as error:
+        failed.append(error)
 
 
 def _escaped(found: re.Match[str]) -> str:

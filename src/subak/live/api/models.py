@@ -13,6 +13,7 @@ JOB_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}$"
 TASK_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}\.[0-9]{1,9}$"
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}(\.[0-9]{1,9})?$"
 MACHINE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,252}$"
+NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"  # of a job, as its file says it
 KEY_PATTERN = r"^[!-~]{1,128}$"  # of what a client calls a submission
 
 JobId = Annotated[str, Meta(pattern=JOB_PATTERN, examples=["g0-17"])]
@@ -29,6 +30,7 @@ TaskState = Literal["blocked", "waiting", "starting", "running", "backoff", "end
 JobState = Literal["waiting", "running", "ended"]
 FINISHED, FAILED, CANCELLED, TIMED_OUT, LOST = "finished", "failed", "cancelled", "timed out", "lost"
 Outcome = Literal["", "finished", "failed", "cancelled", "timed out", "lost"]  # empty while it is open
+WAITS_FOR_MACHINES = "waits for machines"  # how the reason of a job begins that all machines are too full for
 MachineState = Literal["ready", "joining", "unknown", "lost", "absent"]
 Stream = Literal["stdout", "stderr"]
 STREAMS = ("stdout", "stderr")

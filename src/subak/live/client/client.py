@@ -47,7 +47,8 @@ class Client:
 
     def __init__(self, settings: ClientSettings | None = None, *, timeout_s: float = TIMEOUT_S,
                  patience_s: float | None = None) -> None:
-        self._transport = Transport(read_settings() if settings is None else settings, timeout_s,
+        self.settings = read_settings() if settings is None else settings
+        self._transport = Transport(self.settings, timeout_s,
                                     PATIENCE_S if patience_s is None else patience_s)
 
     def __enter__(self) -> "Client":
@@ -84,10 +85,18 @@ class Client:
         return self._ask("GET", f"/v1/jobs/{id}/wait", JobView, query, wait_s=timeout_s)
 
     def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int | None = ITEMS_ASKED,
-             ) -> Found[JobView]:
-        """Return the latest *limit* jobs of all masters, the latest first; all of them without a limit."""
-        query = _said(queue=queue, name=name, state=state)
-        found = self._of_all(lambda address: list(self._pages("/v1/jobs", JobView, query, limit, address)))
+             outcome: str = "") -> Found[JobView]:
+        """Return the latest *limit* jobs of all masters, the latest first; all of them without a limit.
+
+        *outcome*: only those that ended so, such as failed; they are picked here, out of all that have ended.
+        """
+        query = _said(queue=queue, name=name, state="ended" if outcome else state)
+
+        def of(address: str) -> list[JobView]:
+            every = self._pages("/v1/jobs", JobView, query, None if outcome else limit, address)
+            return list(islice((job for job in every if outcome in ("", job.outcome)), limit))
+
+        found = self._of_all(of)
         return Found(tuple(sorted(found.items, key=lambda job: -job.submitted)[:limit]), found.unreachable)
 
     def tasks(self, id: str, *, state: str = "", outcome: str = "", limit: int = ITEMS_ASKED) -> list[TaskView]:

@@ -1,6 +1,7 @@
 """Makes the job of `subak run -- COMMAND`, or of a script, from its options."""
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
@@ -8,9 +9,10 @@ from subak.errors import InputError
 from subak.live.jobfile import tree
 from subak.live.jobfile.leaves import NAME_SIZE
 from subak.live.jobfile.read import job_of_tree
-from subak.live.jobfile.spec import JobSpec
+from subak.live.jobfile.spec import INTERPRETERS, JobSpec
 
 SHEBANG = b"#!"
+INTERPRETER = re.compile(r"(python|pypy)[0-9.]*|sh|bash|dash|zsh|Rscript|julia|perl|ruby|node|env")
 # The machine has no copy of the script. The shell hands the text, its $0, to the interpreter as an open file, and makes
 # way for it: signals and exit codes are the script's own, and nothing is left behind.
 FEED = 'exec "$@" /dev/fd/3 3<<SCRIPT\n$0\nSCRIPT\n'
@@ -48,9 +50,22 @@ def from_command(words: Sequence[str], *, name: str | None = None, labels: Mappi
     return job_of_tree(_tree(fields), None).spec
 
 
+def interpreted(data: bytes, path: str) -> list[str]:
+    """Return the command that runs a script where it lies: by the interpreter of its first line, else of its suffix."""
+    line = data.split(b"\n", 1)[0].decode(errors="replace").rstrip()
+    named = line.removeprefix(SHEBANG.decode()).strip(" \t").split(None, 1) if data.startswith(SHEBANG) else []
+    return [*(named or [INTERPRETERS[PurePath(path).suffix]]), path]
+
+
 def _name(words: Sequence[str]) -> str:
-    """Return a name for a job that runs a command."""
-    known = re.sub("[^A-Za-z0-9_.-]+", "-", PurePath(words[0]).name if words else "")
+    """Return a name for a job: that of the command, or of the script or module that an interpreter runs."""
+    called = PurePath(words[0] if words else "")
+    if INTERPRETER.fullmatch(called.name):
+        scripts = [PurePath(word) for word in words[1:] if PurePath(word).suffix in INTERPRETERS]
+        modules = [PurePath(word) for before, word in pairwise(words) if before == "-m"]
+        called = next(iter(scripts + modules), called)
+    name = called.stem if called.suffix in INTERPRETERS else called.name
+    known = re.sub("[^A-Za-z0-9_.-]+", "-", name)
     return known.strip("_.-")[:NAME_SIZE].strip("_.-") or "job"
 
 

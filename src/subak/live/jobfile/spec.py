@@ -17,6 +17,8 @@ OPERATORS = ("=", "!=", "<", ">", "<=", ">=")
 STAGES_MAX = 1000
 ALL_TASKS_MAX = 1_000_000  # of a job
 LOSSES_MAX = 2**15 - 1  # the core's int16
+INTERPRETERS = {  # of scripts without #!, by their suffix
+    ".py": "python3", ".sh": "sh", ".bash": "bash", ".R": "Rscript", ".jl": "julia", ".pl": "perl"}
 QUEUE, STAGE = "default", "main"  # of a job that names none
 
 

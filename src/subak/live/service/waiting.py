@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from subak.fleet.shortage import shortage
+from subak.live.api.models import WAITS_FOR_MACHINES
 from subak.live.config import FederationFile
 from subak.live.jobfile.quantities import print_amount
 from subak.live.jobfile.spec import TASKS, JobSpec, Stage
@@ -14,7 +15,7 @@ from subak.live.service.views import Known
 
 TOO_LARGE, UNMET = "no machine is large enough", "no machine meets its constraints"
 NONE_THERE, GONE = "no machine takes tasks now", "the machines that are large enough take no tasks now"
-FULL, HELD, GANG = "waits for machines", "machines are held back for others", "waits for room for its whole gang"
+FULL, HELD, GANG = WAITS_FOR_MACHINES, "machines are held back for others", "waits for room for its whole gang"
 TURN, OVER, PAUSE = "waits for its turn", "its queue is over its share", "is tried again after a pause"
 
 

@@ -1,0 +1,41 @@
+"""Scripts on a command line of `subak run` and `subak submit`: which words name one, and what then runs."""
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from subak.errors import InputError
+from subak.live.jobfile.spec import INTERPRETERS
+
+# Python keeps back what it prints to a file until it has 8 KiB; so does Python that make or torchrun begins.
+UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
+HEAD_BYTES = 4096  # of a script, that are looked at for its first line
+
+
+def is_script(name: str) -> bool:
+    """Whether a file is no job file, whatever its first line: it has the suffix of a script."""
+    return Path(name).suffix in INTERPRETERS
+
+
+def command_of(words: Sequence[str]) -> list[str]:
+    """Return what to run for a command line: of a script in a file here, its interpreter, its path, its arguments.
+
+    What a shell would find as a program is left as it is. A -- right behind a script is no argument of it. Raises
+    InputError for a script that cannot be read.
+    """
+    script = words[0] if words else ""
+    if not is_script(script) or not os.path.isfile(script) or shutil.which(script):  # noqa: PTH113  (never raises)
+        return [*words]
+    return [*script_command(script), *(words[2:] if words[1:2] == ["--"] else words[1:])]
+
+
+def script_command(name: str) -> list[str]:
+    """Return the command that runs a script from where it lies. Raises InputError for one that cannot be read."""
+    from subak.live.jobfile.command import interpreted  # noqa: PLC0415  (loads a YAML reader)
+
+    try:
+        with Path(name).open("rb") as opened:
+            head = opened.readline(HEAD_BYTES)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+    return interpreted(head, os.path.abspath(name))  # noqa: PTH100  (which leaves links as they are written)
