@@ -150,7 +150,7 @@ SPECIAL.update({f"store {word}": {name: ("absent", "W", "n" * 300) for name in n
     "check": ("folder",), "backup": ("folder", "to"), "restore": ("copy", "folder")}.items()})
 SPECIAL["apply"]["file"] = SPECIAL["submit"]["files"] = ("absent", "W", "", "n" * 300)
 SPECIAL["list"] |= {"queue": _WORDS, "name": _WORDS, "limit": ("0", "-1", "2147483648")}
-SPECIAL["machines"]["cluster"] = SPECIAL["submit"]["key"] = _WORDS
+SPECIAL["cancel"]["queue"] = SPECIAL["machines"]["cluster"] = SPECIAL["submit"]["key"] = _WORDS
 SPECIAL["logs"]["tail"] = ("-1", "9223372036854775808")
 SPECIAL["run"] = {
     "command": ("", "\x00"), "queue": ("", "/", "a//b", "n" * 2000), "name": ("", " ", "n" * 300), "priority": ("2147483648",),

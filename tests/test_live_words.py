@@ -28,6 +28,7 @@ from subak.live.service.resources import machine_view
 from subak.live.service.views import ended_job, event_view, open_job, task_view
 from subak.live.service.waiting import Waiting, never_fit
 from subak.live.torture.case import JobCase
+from subak.report.number_text import counted
 from test_live_nodes import JOB, number_of, world_of
 
 FILE = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name="g0")},
@@ -325,3 +326,9 @@ def test_what_a_peer_said_of_a_job_is_forgotten_with_the_job():
     world.until(20.0)
     assert not node.book.of_number
     assert not any((JOB_FACT, job.number) in link.heard for link in links)
+
+
+@pytest.mark.parametrize(("count", "words", "processes"), [
+    (0, "0 tasks", "0 processes"), (1, "1 task", "1 process"), (2_095, "2,095 tasks", "2,095 processes")])
+def test_a_count_and_its_noun_agree(count, words, processes):
+    assert (counted(count, "task"), counted(count, "process", "processes")) == (words, processes)

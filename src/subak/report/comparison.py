@@ -17,6 +17,7 @@ from subak.report.number_text import (
     NOTHING,
     bytes_text,
     count_text,
+    counted,
     energy_text,
     mass_text,
     plain_text,
@@ -430,5 +431,5 @@ def _caution(runs: list[Run]) -> str:
     worst = max(left, key=lambda name: left[name])
     if left[worst] < 1:
         return ""
-    who = f"up to {count_text(left[worst])} tasks ({worst})" if len(left) > 1 else f"{count_text(left[worst])} tasks"
+    who = f"up to {counted(left[worst], 'task')} ({worst})" if len(left) > 1 else counted(left[worst], "task")
     return f" These numbers leave out {who} that had not started when the run ended."

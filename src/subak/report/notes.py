@@ -9,7 +9,7 @@ from subak.measures.plans import missed_words
 from subak.measures.runs import Run, Summary, groups, on_trace, trace_days
 from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING, UNKNOWN
-from subak.report.number_text import count_text, difference_text, seconds_text
+from subak.report.number_text import count_text, counted, difference_text, seconds_text
 from subak.workload.days import DAY_S, ITSELF, SESSIONS_FEW, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
 from subak.workload.redraws import MODEL
 
@@ -57,12 +57,12 @@ def _hopeless(facts: Summary) -> str:
     tasks, every = facts.status[UNPLACEABLE], sum(facts.status.values())
     reasons = sorted((each for each in facts.reasons if each.status == UNPLACEABLE and each.reason),
                      key=lambda reason: -reason.tasks)
-    shown = [f"{each.reason}" + (f" ({count_text(each.tasks)} tasks)" if len(reasons) > 1 else "")
+    shown = [f"{each.reason}" + (f" ({counted(each.tasks, 'task')})" if len(reasons) > 1 else "")
              for each in reasons[:HOPELESS_REASONS_MAX]]
     rest = reasons[HOPELESS_REASONS_MAX:]
     if rest:
         shown.append(f"{count_text(sum(each.tasks for each in rest))} more for {len(rest)} other reasons")
-    which = f"{count_text(tasks)} of {count_text(every)} task{'s' if every > 1 else ''} can never run"
+    which = f"{count_text(tasks)} of {counted(every, 'task')} can never run"
     return f"{which}: {'; '.join(shown)}." if shown else f"{which}."
 
 
@@ -179,7 +179,7 @@ def uneven(sessions: float) -> list[str]:
 
 def parts_text(parts: int, length: float) -> str:
     """Return what is drawn anew of a trace: days, or what a short one was cut into."""
-    return f"{parts} days" if length == DAY_S else f"{parts} parts of {seconds_text(length)}"
+    return counted(parts, "day") if length == DAY_S else f"{counted(parts, 'part')} of {seconds_text(length)}"
 
 
 def _waits_of_draws(runs: list[Run]) -> Iterator[str]:

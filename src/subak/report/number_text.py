@@ -60,7 +60,7 @@ def count_text(count: float | None) -> str:
     return NOTHING if count is None else f"{count:,.0f}"
 
 
-def counted(count: int, noun: str, many: str = "") -> str:
+def counted(count: float, noun: str, many: str = "") -> str:
     """Return a count and its noun, whose plural is *many*, or has an s: ``1 task``, ``2,095 tasks``."""
     return f"{count_text(count)} {noun if count == 1 else many or f'{noun}s'}"
 

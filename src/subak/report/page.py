@@ -21,7 +21,7 @@ from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import IMAGE_FORMATS, PICTURE_FORMATS, document, figure, filled, heading
 from subak.report.fairness_tables import QUEUES_FOLDED, queue_table, worst_table
 from subak.report.notes import difference_notes, hopeless_notes, notes, values_of
-from subak.report.number_text import count_text
+from subak.report.number_text import count_text, counted
 from subak.report.pictures import IMAGE_WIDTH, Notify, picture_paths, spec_of, write_images
 from subak.report.tables.differences import Compared, baseline_of, compared
 from subak.report.tables.energy import energy_tables
@@ -166,8 +166,8 @@ def _summary(runs: list[Run]) -> str:
     """Say in a line what was scheduled on what."""
     workload, fleets = runs[0].summary.workload, sorted({run.summary.fleet.machines for run in runs})
     schedulers, seeds = len(groups(runs)), max(len(each) for each in groups(runs).values())
-    said = [f"{count_text(workload.tasks)} tasks in {count_text(workload.jobs)} jobs",
-            f"{' or '.join(map(count_text, fleets))} machines",
+    said = [f"{counted(workload.tasks, 'task')} in {counted(workload.jobs, 'job')}",
+            f"{' or '.join(map(count_text, fleets))} {'machine' if fleets == [1] else 'machines'}",
             *([f"{schedulers} schedulers"] if schedulers > 1 else []), *([f"{seeds} seeds"] if seeds > 1 else [])]
     different = differences(runs)
     beware = f". Beware: the runs differ in {', '.join(different)}" if different else ""
@@ -230,7 +230,7 @@ def _tables(tables: Sequence[Table]) -> list[Markup]:
 
 def _folded(table: Table) -> Markup:
     rows = len(table.rows)
-    return folded(f"{table.caption} ({rows} row{'s' if rows > 1 else ''})", shown(table))
+    return folded(f"{table.caption} ({counted(rows, 'row')})", shown(table))
 
 
 def _details(runs: list[Run]) -> list[Markup]:
@@ -241,10 +241,10 @@ def _details(runs: list[Run]) -> list[Markup]:
 def _head_facts(runs: list[Run]) -> Iterator[tuple[str, str]]:
     """Say what was scheduled on what, and whose data it is."""
     for workload in dict.fromkeys(run.summary.workload for run in runs):
-        yield "Workload", f"{workload.name}: {count_text(workload.tasks)} tasks in {count_text(workload.jobs)} jobs"
+        yield "Workload", f"{workload.name}: {counted(workload.tasks, 'task')} in {counted(workload.jobs, 'job')}"
         yield "Origin and licence", f"{workload.origin} ({workload.licence})"
     for fleet in dict.fromkeys(run.summary.fleet for run in runs):
-        yield "Fleet", f"{fleet.name}: {count_text(fleet.machines)} machines"
+        yield "Fleet", f"{fleet.name}: {counted(fleet.machines, 'machine')}"
     for resources in dict.fromkeys(run.summary.resources for run in runs):
         yield "Resources, in units of", describe(resources)
     yield "Runs", f"{len(runs)} of {len(groups(runs))} schedulers" if len(groups(runs)) > 1 else f"{len(runs)}"

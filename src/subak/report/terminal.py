@@ -13,7 +13,7 @@ from subak.report.comparison import Row, compare, recorded_note
 from subak.report.console import Text
 from subak.report.fairness_tables import TITLES, lacking, queue_cells
 from subak.report.notes import difference_notes, hopeless_notes, notes, seeds_of
-from subak.report.number_text import NOTHING, count_text, number_text, seconds_text
+from subak.report.number_text import NOTHING, count_text, counted, number_text, seconds_text
 from subak.report.side_by_side import Line, SideBySide
 from subak.report.tables.differences import STAR
 from subak.report.tables.table import Table as Words
@@ -86,8 +86,8 @@ def _prose(text: str, style: str = "") -> Constrain:
 def run_panel(run: Run) -> Panel:
     """Return one run: its measures, and why tasks are waiting or cannot be placed."""
     facts = run.summary
-    origin = f"{count_text(facts.workload.tasks)} tasks of {facts.workload.name} on " \
-             f"{count_text(facts.fleet.machines)} machines of {facts.fleet.name}, seed {facts.seed}"
+    origin = f"{counted(facts.workload.tasks, 'task')} of {facts.workload.name} on " \
+             f"{counted(facts.fleet.machines, 'machine')} of {facts.fleet.name}, seed {facts.seed}"
     shown = Group(Text(origin), comparison_table([run]), *_plan(facts.plan), *_bound(facts.makespan_bound_note),
                   *_queues(run), *_reasons(facts.reasons), *_recorded(recorded_note(facts)))
     return Panel(shown, title=Text(run.label), title_align="left", border_style="dim", expand=False)

@@ -19,7 +19,7 @@ from subak.experiment.study.shards import ALL, shard_of
 from subak.output.places import refuse_folder
 from subak.output.workplaces import clear
 from subak.report.console import bars, echo
-from subak.report.number_text import count_text
+from subak.report.number_text import count_text, counted
 from subak.report.study.columns import columns_of, refuse_measures
 from subak.threads import usable_cores
 
@@ -62,7 +62,7 @@ def _said(plan: Plan, mine: dict[str, Work], todo: dict[str, Work], shard: tuple
     counts = {**{f"values of {axis.title}": len(axis.names) for axis in plan.axes},
               "schedulers": len(plan.schedulers), "seeds": seeds}
     parts = ", ".join(f"{count} {what}" for what, count in counts.items() if count > 1)
-    said = f"{count_text(len(plan.digests()))} runs" + (f" ({parts})" if parts else "")
+    said = counted(len(plan.digests()), "run") + (f" ({parts})" if parts else "")
     if shard != ALL:
         said += f", of which shard {shard[0]}/{shard[1]} has {count_text(len(mine))}"
     if len(todo) < len(mine):

@@ -8,7 +8,7 @@ from subak.output.places import refuse_folder
 from subak.output.workplaces import clear
 from subak.report.console import Console, echo, waiting
 from subak.report.document import unchecked
-from subak.report.number_text import count_text
+from subak.report.number_text import count_text, counted
 from subak.report.study.page import PAGE, best_table, write_study_page
 from subak.report.study.results import results_of
 from subak.report.study.table import write_run_table
@@ -60,4 +60,4 @@ def finish(out: Path, plan: Plan) -> None:
         named = "; ".join(f"{plan.name_of(row)}: {records[row.digest].error if row.digest in records else 'not run'}"
                           for row in lacking[:MISSING_NAMED])
         more = f"; and {count_text(len(lacking) - MISSING_NAMED)} more" if len(lacking) > MISSING_NAMED else ""
-        raise RunError(f"{count_text(len(lacking))} of {count_text(len(plan.rows))} runs have no result: {named}{more}")
+        raise RunError(f"{count_text(len(lacking))} of {counted(len(plan.rows), 'run')} have no result: {named}{more}")

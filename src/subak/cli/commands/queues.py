@@ -10,7 +10,7 @@ from subak.measures.fairness.queue_facts import QueueFacts, queue_facts
 from subak.output.workplaces import is_folder
 from subak.queues.tree import ROOT, QueueTree, read_tree, tree_of_file, tree_of_paths
 from subak.report.console import Console, Text
-from subak.report.number_text import NOTHING, count_text, number_text, share_text
+from subak.report.number_text import NOTHING, count_text, counted, number_text, share_text
 from subak.workload.samples import sample_names, workload_folder
 from subak.workload.table import Workload, read_workload
 
@@ -48,7 +48,7 @@ def show(tree: QueueTree, facts: QueueFacts | None, rows: int, console: Console)
     if facts is not None:
         columns |= {"jobs": [count_text(jobs) for jobs in facts.jobs],
                     "tasks": [count_text(tasks) for tasks in facts.tasks]}
-    title = f"{len(tree) - 1:,} queues, {len(tree.leaves):,} without children"
+    title = f"{counted(len(tree) - 1, 'queue')}, {len(tree.leaves):,} without children"
     console.print(_table(title, tree, listed, columns, console.width))
     if facts is not None:
         columns = {f"{name} requested": [share_text(float(part)) for part in parts]

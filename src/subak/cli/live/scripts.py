@@ -9,7 +9,7 @@ from subak.live.jobfile.spec import INTERPRETERS
 
 # Python keeps back what it prints to a file until it has 8 KiB; so does Python that make or torchrun begins.
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
-HEAD_BYTES = 4096  # of a script, that are looked at for its first line
+FIRST_LINE_BYTES = 4096  # of a script, that are looked at for its first line
 
 
 def is_script(name: str) -> bool:
@@ -35,7 +35,7 @@ def script_command(name: str) -> list[str]:
 
     try:
         with Path(name).open("rb") as opened:
-            head = opened.readline(HEAD_BYTES)
+            head = opened.readline(FIRST_LINE_BYTES)
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     return interpreted(head, os.path.abspath(name))  # noqa: PTH100  (which leaves links as they are written)

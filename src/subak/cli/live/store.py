@@ -6,7 +6,7 @@ import typer
 
 from subak.cli.listed import LOOK
 from subak.report.console import echo
-from subak.report.number_text import count_text
+from subak.report.number_text import counted
 
 app = typer.Typer(**LOOK)
 DATA = "The folder `data` of a master."
@@ -76,7 +76,7 @@ def restore(
 def _found(rows: int | None) -> str:
     if rows is None:
         return "all pages are whole; its rows have no checksums before a master of this version has opened it"
-    return f"{count_text(rows)} rows, all as they were written"
+    return f"{counted(rows, 'row')}, all as they were written"
 
 
 @app.command("adopt")

@@ -13,7 +13,7 @@ from subak.live.client.settings import FEDERATION
 from subak.live.up.folder import Home
 from subak.live.up.run import Event, State, Up
 from subak.report.console import Console, Text, echo
-from subak.report.number_text import NOTHING, count_text, share_text
+from subak.report.number_text import NOTHING, count_text, counted, share_text
 
 EVENTS_SHOWN, REFRESHED = 8, 4  # lines; times a second
 STATES = {**STYLES, "ready": "green", "lost": "red", "starting": "yellow", "joining": "yellow",
@@ -38,7 +38,7 @@ def serve(home: Home) -> None:
 def _greet(home: Home) -> None:
     names = ", ".join(queue.name for queue in home.file.queue)
     echo(f"{home.folder}: {'made' if home.is_new else 'taken up again'}; federation {home.file.name}, "
-         f"{len(home.members)} processes, queues {names}")
+         f"{counted(len(home.members), 'process', 'processes')}, queues {names}")
     echo(how_to_ask(home.folder))
 
 

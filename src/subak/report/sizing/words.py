@@ -6,7 +6,7 @@ from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Wee
 from subak.measures.intervals import SEEDS_MIN
 from subak.measures.objective import IN_SECONDS, Objective, read_objective
 from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRACE, SPREAD_APART, parts_text, uneven
-from subak.report.number_text import NOTHING, count_text, number_text, ratio_text, seconds_text
+from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text
 from subak.report.tables.table import Amount, Cell, Table
 from subak.workload.days import DAY_S, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
 from subak.workload.resample import Drawable
@@ -30,7 +30,7 @@ def headline(answer: Sized) -> str:
     if answer.fewest is None:
         return f"No number of machines of {answer.name} is enough" if answer.hopeless else (
             f"No number of machines up to {answer.limit:,} is enough")
-    machines = "1 machine" if answer.fewest == 1 else f"{answer.fewest:,} machines"
+    machines = counted(answer.fewest, "machine")
     price = "" if answer.price is None else f" at {number_text(answer.price)}"
     return f"{machines} of {answer.name}{price}"
 

@@ -14,7 +14,7 @@ from subak.report.charts.parts import Chart
 from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import document, figure, filled, heading
 from subak.report.notes import VALUES_OF_TRACE, stretch_of
-from subak.report.number_text import NOTHING, count_text, difference_text
+from subak.report.number_text import NOTHING, count_text, counted, difference_text
 from subak.report.page import FONT
 from subak.report.pictures import IMAGE_WIDTH, spec_of
 from subak.report.study.charts import chart_makers
@@ -156,7 +156,7 @@ def _summary(results: Results) -> str:
     settings = [f"{len(setting.names)} values of {setting.title}" if setting.title != SCHEDULER else
                 f"{len(setting.names)} schedulers" for setting in results.settings]
     seeds = [f"{len(results.seeds)} seeds"] if len(results.seeds) > 1 else []
-    return ", ".join([f"{count_text(len(results.plan.rows))} runs", *settings, *seeds])
+    return ", ".join([counted(len(results.plan.rows), "run"), *settings, *seeds])
 
 
 def _figure(name: str, chart: Chart) -> Markup:

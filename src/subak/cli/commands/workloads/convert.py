@@ -10,6 +10,7 @@ from rich.table import Table
 from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report.console import Console, bars, echo, waiting
+from subak.report.number_text import counted
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Account, Conversion, Reader, Shown
 from subak.workload.readers.options import Options
@@ -91,7 +92,7 @@ def _say_load(conversion: Conversion) -> None:
 def _account_table(account: Account, dropped: pl.DataFrame | None) -> Table:
     lines = {} if dropped is None else _first_lines(dropped.filter(table=account.table))
     table = Table("row", "count", "share", *["where"] * bool(lines), title_justify="left", show_footer=True,
-                  title=f"{account.table}: {account.rows:,} rows read")
+                  title=f"{account.table}: {counted(account.rows, 'row')} read")
     table.columns[1].justify = table.columns[2].justify = "right"
     for kind, counts in (("used", account.used), ("dropped", account.dropped)):
         for name, count in counts.items():

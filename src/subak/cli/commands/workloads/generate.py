@@ -13,6 +13,7 @@ from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
 from subak.report.console import bars, echo
+from subak.report.number_text import counted
 from subak.resources import parse_amounts
 from subak.workload.google_like.generate import Generated, Length, write_generated
 from subak.workload.google_like.google import google_machines, google_priorities, megha_constraints, with_attributes
@@ -141,12 +142,14 @@ def _show(
 ) -> None:
     """Say what is in a folder, or on the error stream what was there and has gone through a pipe."""
     name = "the workload" if err else str(out)
-    echo(f"Wrote {name}: {written.tasks:,} tasks in {written.jobs:,} jobs and {written.stages:,} stages, the last "
-         f"arriving at {written.arrival_last:,.0f} s, a task every {parameters.dynamism:.4g} s", err)
+    echo(f"Wrote {name}: {counted(written.tasks, 'task')} in {counted(written.jobs, 'job')} and "
+         f"{counted(written.stages, 'stage')}, the last arriving at {written.arrival_last:,.0f} s, "
+         f"a task every {parameters.dynamism:.4g} s", err)
     if fleet is None:
         echo("No fleet: give `subak compare` one, or --machines here", err)
         return
-    machines = ", ".join(part for part in (f"{len(fleet.machines):,} machines", fleet.provenance.name, remark) if part)
+    parts = counted(len(fleet.machines), "machine"), fleet.provenance.name, remark
+    machines = ", ".join(part for part in parts if part)
     echo(f"Wrote {'its fleet' if err else out / 'fleet'}: {machines}", err)
     echo(f"Load, if nothing waits: {_shares(loads(parameters, fleet))} in the long run, "
          f"{_shares(loads_until(out, fleet, written.arrival_last))} on average until the last arrival", err)

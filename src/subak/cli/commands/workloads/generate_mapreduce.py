@@ -6,6 +6,7 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.output.writing import new_folder
 from subak.report.console import echo
+from subak.report.number_text import counted
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS, MapReduce, draw_batch
 from subak.workload.table import Workload
 
@@ -35,6 +36,6 @@ def _slow_share(cluster: int | None, share: float | None) -> float:
 
 def _show(workload: Workload, fleet: Fleet, out: Path) -> None:
     counts = dict(workload.stages["name"].gather(workload.tasks["stage"]).value_counts().rows())
-    echo(f"Wrote {out}: {len(workload.jobs):,} jobs of {counts.get('map', 0):,} maps and "
-               f"{counts.get('reduce', 0):,} reduces, the last arriving at {workload.tasks['arrival'][-1]:,.0f} s")
-    echo(f"Wrote {out / 'fleet'}: {len(fleet.machines):,} machines, {len(fleet.attributes):,} of them slow")
+    echo(f"Wrote {out}: {counted(len(workload.jobs), 'job')} of {counted(counts.get('map', 0), 'map')} and "
+         f"{counted(counts.get('reduce', 0), 'reduce')}, the last arriving at {workload.tasks['arrival'][-1]:,.0f} s")
+    echo(f"Wrote {out / 'fleet'}: {counted(len(fleet.machines), 'machine')}, {len(fleet.attributes):,} of them slow")
