@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 from federations import PATIENCE_S, Folder, left, until
+from subak.cli.live.up_screen import how_to_ask
 from subak.live.client.settings import read_settings, usual_file
 from subak.live.config import FederationFile, WorkerFile, read
 from subak.live.up.folder import free_ports, members_of
@@ -154,6 +155,11 @@ def test_where_commands_find_it(lab, tmp_path, monkeypatch):
         usual_file({**HOME, "SUBAK_FEDERATION": "none"})
 
 
+def test_the_folder_that_is_to_be_exported_is_named_from_the_root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert how_to_ask(Path("my lab")).endswith(f"export SUBAK_FEDERATION='{tmp_path}/my lab'")
+
+
 def test_down_without_up(lab, run):
     assert run("down", lab.folder) == (2, "", f"subak: {lab.folder}: no federation runs here\n")
 
@@ -213,7 +219,8 @@ def _what_was_killed_runs_again_detached(lab):
     up = lab.command("up", lab.folder, "--detach")
     out, _ = up.communicate(timeout=2 * PATIENCE_S)
     assert up.returncode == 0, out
-    assert re.fullmatch(rf"{lab.folder}: ready after [\d.]+ s, as process \d+; subak down {lab.folder} ends it\n", out)
+    assert re.fullmatch(rf"{lab.folder}: ready after [\d.]+ s, as process \d+; subak down {lab.folder} ends it\n"
+                        rf"ask it with: .*: export SUBAK_FEDERATION={lab.folder}\n", out)
     again = lab.command("up", lab.folder, "--detach")
     assert again.communicate(timeout=PATIENCE_S)[0].startswith(f"subak: {lab.folder}: a federation runs here already")
     assert again.returncode == 2
