@@ -37,7 +37,7 @@ from subak.live.node.global_master import global_node
 from subak.live.node.global_master.queues import QueueSetup, QueuesFact
 from subak.live.node.layout import STANDBYS, Layout, Timing
 from subak.live.node.removal import REMOVE, is_free_again, remove, settle_removal
-from subak.live.node.worker.worker_node import Ping, WorkerNode
+from subak.live.node.worker.worker_node import STATE_VERSION, Ping, WorkerNode
 from subak.live.service.views import preempted_by
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, Wish
 from subak.live.torture.world import World
@@ -379,6 +379,13 @@ def test_a_worker_says_that_its_state_is_of_another_version():
     node = world_of().machines.all[0].process.node
     disk = {"state": {0: msgpack.encode(["boot", b"", 0, [0, 0, 0], b"", [0], [], {}])}}  # without places
     with pytest.raises(RunError, match="another version of subak wrote"):
+        WorkerNode(0, node.layout, node.timing, disk, node.join, "boot")
+    there = msgpack.decode(node._snapshot())
+    assert there[-1] == STATE_VERSION
+    WorkerNode(0, node.layout, node.timing, {"state": {0: msgpack.encode(there[:-1])}}, node.join, "boot")  # version 1
+    disk = {"state": {0: msgpack.encode([*there[:-1], STATE_VERSION + 1, "later"])}}
+    with pytest.raises(RunError, match=f"another version of subak wrote.*version {STATE_VERSION + 1} there, "
+                                       f"{STATE_VERSION} here"):
         WorkerNode(0, node.layout, node.timing, disk, node.join, "boot")
 
 

@@ -104,6 +104,14 @@ class HistoryEntry(Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError(f"history.keep: must be a duration such as 30d or 12h, not {self.keep!r}") from None
 
 
+class TimingEntry(Timing, frozen=True, forbid_unknown_fields=True):
+    """How long to wait for what, in a file; on the wire, fields of later versions are skipped."""
+
+
+class RoomsEntry(Rooms, frozen=True, forbid_unknown_fields=True):
+    """How much of everything there may be at once, in a file; on the wire, fields of later versions are skipped."""
+
+
 class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
     """The file of a federation; see the head of this one."""
 
@@ -113,8 +121,8 @@ class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
     queue: tuple[QueueEntry, ...]
     resources: tuple[str, ...] = ("cpu", "memory")
     order: str = "round-robin"
-    timing: Timing = Timing()
-    rooms: Rooms = Rooms()
+    timing: TimingEntry = TimingEntry()
+    rooms: RoomsEntry = RoomsEntry()
     history: HistoryEntry = HistoryEntry()
 
     def layout(self) -> Layout:

@@ -3,31 +3,56 @@
 A connection is ordered; a frame whose number is not the next one shows that something was lost, or doubled, on it, and
 ends it: both sides begin anew, and handlers take it that messages may be lost. So facts and entries of ledgers that
 were said once on a connection need not be said again. Rows are what handlers read and write, in the byte order of this
-machine: `PROTOCOL` names their layout, and how numbers are made; processes with another one do not speak with each
-other.
+machine. `WIRE_VERSION` numbers all of it; docs/stability.md says which versions speak with each other.
 """
-import hashlib
+import re
 import sys
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from msgspec import DecodeError, Meta, Struct, ValidationError, msgpack
+from msgspec import DecodeError, Meta, Struct, ValidationError, msgpack, structs
 
 from subak.federation.megha.ledger import ENTRY
-from subak.federation.messages import KINDS, MESSAGE, REASONS
+from subak.federation.messages import MESSAGE
 from subak.live.node.facts import Fact
-from subak.live.node.layout import NUMBERING
 
 NODE_FRAME_BYTES_MAX = 1 << 26
 Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 
 
-def _protocol() -> str:
-    parts = (MESSAGE.descr, ENTRY.descr, KINDS, REASONS, sys.byteorder, NUMBERING)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+class WireVersion(NamedTuple):
+    """The version of what processes send each other: those of one major number speak with each other."""
+
+    major: int
+    minor: int
+    order: str = sys.byteorder  # of the bytes in rows
+
+    def __str__(self) -> str:
+        """Return it as it is sent."""
+        return f"{self.major}.{self.minor}" + ("" if self.order == "little" else f"-{self.order}")
+
+    def speaks(self, text: str) -> bool:
+        """Whether a process of this version understands one that says it has the version *text*."""
+        found = re.fullmatch(r"([0-9]{1,9})\.[0-9]{1,9}(?:-(big))?", text)
+        return found is not None and (int(found[1]), found[2] or "little") == (self.major, self.order)
 
 
-PROTOCOL = _protocol()
+# Minor: fields were added behind the others, with defaults. Major: all other changes. tests/test_layouts_on_wire.py
+# compares the layouts with those of the version, and says which number to raise.
+WIRE_VERSION = WireVersion(1, 0)
+# Bytes of a row in minor version 0: a peer's rows are as long, or longer by fields of later minor versions.
+MESSAGE_BYTES_MIN, ENTRY_BYTES_MIN = 160, 50
+
+
+def mismatch(there: str, here: str) -> str:
+    """Return why two processes do not speak with each other, as the one that dials says it."""
+    return (f"wire version {_plain(there)} there, {_plain(here)} here: run releases of subak with the same major wire "
+            "version on both")
+
+
+def _plain(version: str) -> str:
+    """Return a version as a stranger says it, shortened, and quoted unless it looks like one."""
+    return version if re.fullmatch(r"[0-9a-z.-]{1,16}", version) else ascii(version[:16])
 
 
 class FrameError(Exception):
@@ -42,6 +67,8 @@ class Batch(Struct, frozen=True, array_like=True, tag=0):
     entries: bytes = b""  # ENTRY[row]
     epoch: Number = 0  # of the ledger
     first: int = 0
+    message_bytes: Annotated[int, Meta(ge=MESSAGE_BYTES_MIN)] = MESSAGE.itemsize  # of each row
+    entry_bytes: Annotated[int, Meta(ge=ENTRY_BYTES_MIN)] = ENTRY.itemsize
 
 
 class Retract(Struct, frozen=True, array_like=True, tag=1):
@@ -181,9 +208,27 @@ class Incoming:
         if number != self.number + 1:
             raise FrameError(f"frame {number} follows {self.number}")
         self.number = number
-        if isinstance(frame, Batch) and (len(frame.messages) % MESSAGE.itemsize or len(frame.entries) % ENTRY.itemsize):
-            raise FrameError("rows of another length")
-        return frame
+        return _in_own_rows(frame) if isinstance(frame, Batch) else frame
+
+
+def _in_own_rows(batch: Batch) -> Batch:
+    """Return a batch with rows of this version's length. Raises FrameError where a row is incomplete."""
+    if len(batch.messages) % batch.message_bytes or len(batch.entries) % batch.entry_bytes:
+        raise FrameError("rows of another length")
+    if (batch.message_bytes, batch.entry_bytes) == (MESSAGE.itemsize, ENTRY.itemsize):
+        return batch
+    return structs.replace(
+        batch, messages=resized(batch.messages, batch.message_bytes, MESSAGE.itemsize), message_bytes=MESSAGE.itemsize,
+        entries=resized(batch.entries, batch.entry_bytes, ENTRY.itemsize), entry_bytes=ENTRY.itemsize)
+
+
+def resized(rows: bytes, theirs: int, own: int) -> bytes:
+    """Return rows of *theirs* bytes each as rows of *own*: trailing fields are skipped, missing ones zero."""
+    held = min(theirs, own)
+    there = np.frombuffer(rows, np.uint8).reshape(-1, theirs)
+    found = np.zeros((len(there), own), np.uint8)
+    found[:, :held] = there[:, :held]
+    return found.tobytes()
 
 
 def messages_of(batch: Batch) -> np.ndarray:

@@ -28,7 +28,7 @@ NUMBERING = 3  # how numbers follow from each other; another one is of another v
 STANDBYS = OF_A_KIND_MAX  # number of the standby of cluster 0
 
 
-class Rooms(Struct, frozen=True, forbid_unknown_fields=True):
+class Rooms(Struct, frozen=True):
     """How much of everything there may be at once; memory is used as it comes to be."""
 
     tasks: Room = 1 << 20  # that have not ended, of a global master; rounded up to a power of two: a largest job fits
@@ -209,7 +209,7 @@ def serial_of_job(job: int) -> int:
     return job // OF_A_KIND_MAX
 
 
-class Timing(Struct, frozen=True, forbid_unknown_fields=True):
+class Timing(Struct, frozen=True):
     """How long to wait for what, in seconds; see `Rules`."""
 
     heartbeat: float = 1.0

@@ -61,9 +61,10 @@ def refuse_another(disk: Disk, key: int, now: WrittenFor) -> list[Write]:
     if any(disk.get(table) for table in WITH_NUMBERS):
         before = _read(body)
         if before is None or before.numbering != now.numbering:
-            raise InputError("the store was written by a former version of subak, which numbered jobs and machines in "
-                             "another way: let that version end its jobs (`subak store backup` keeps them), then begin "
-                             "with another folder")
+            theirs = "none" if before is None else before.numbering
+            raise InputError("the store was written by another version of subak, which numbered jobs and machines in "
+                             f"another way (numbering {theirs} there, {now.numbering} here): let that version end its "
+                             "jobs (`subak store backup` keeps them), then begin with another folder")
         then, words = before.words(), now.words()
         what = next(name for name in words if then[name] != words[name])
         raise InputError(f"the store was written for another federation: {what} was {then[what]}, and is "

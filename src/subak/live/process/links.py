@@ -18,7 +18,7 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from subak.errors import RunError
 from subak.federation.messages import WORKER
-from subak.live.node.frames import NODE_FRAME_BYTES_MAX, PROTOCOL
+from subak.live.node.frames import NODE_FRAME_BYTES_MAX, WIRE_VERSION, mismatch
 from subak.live.node.layout import Layout, Peer, Timing
 from subak.live.tokens import TokenHash
 
@@ -32,16 +32,16 @@ LINK_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let g
 
 
 class Challenge(Struct, frozen=True, array_like=True):
-    """Who was dialled speaks this protocol."""
+    """Who was dialled speaks this version of the wire. These two fields are the same in every version."""
 
-    protocol: str
+    version: str
     nonce: bytes
 
 
 class Hello(Struct, frozen=True, array_like=True):
-    """Who dials; *number* is below zero for a worker that has none yet."""
+    """Who dials; *number* is below zero for a worker that has none yet. These fields are the same in every version."""
 
-    protocol: str
+    version: str
     role: int
     number: int
     nonce: bytes
@@ -159,6 +159,7 @@ class Links:
         self.layout, self.timing = layout, timing or Timing()
         self.strangers: set[Wire] = set()
         self.guests = 0
+        self.version = WIRE_VERSION
         self.dialling: set[asyncio.Task[None]] = set()
         self.server: asyncio.Server | None = None
         self.closing = False  # `asyncio.wait_for` may lose a cancellation when what it waits for ends just then
@@ -176,7 +177,7 @@ class Links:
 
     def _on_stranger(self, wire: Wire) -> None:
         self.strangers.add(wire)
-        wire.send(msgpack.encode(Challenge(PROTOCOL, wire.nonce)))
+        wire.send(msgpack.encode(Challenge(str(self.version), wire.nonce)))
         asyncio.get_running_loop().call_later(HELLO_S, lambda: wire.close() if wire in self.strangers else None)
 
     def _on_hello(self, wire: Wire, body: bytes) -> None:
@@ -204,8 +205,8 @@ class Links:
         self.driver.connected(wire)
 
     def _refusal(self, hello: Hello, wire: Wire) -> str:
-        if hello.protocol != PROTOCOL:
-            return f"this is another version: protocol {PROTOCOL}, not {hello.protocol}"
+        if not self.version.speaks(hello.version):
+            return mismatch(str(self.version), hello.version)
         wanted = proof_of(self.token, "dials", wire.nonce, hello.role, hello.number)
         if not hmac.compare_digest(wanted, hello.proof):
             return "the join token is not that of this federation"
@@ -258,18 +259,18 @@ class Links:
             await loop.create_connection(lambda: wire, host, port)
         try:
             challenge = await self._next(frames, ended, Challenge)
-            if challenge.protocol != PROTOCOL:
-                raise LinkError(f"{host}:{port}: another version: protocol {challenge.protocol}, not {PROTOCOL}")
+            if not self.version.speaks(challenge.version):
+                raise LinkError(mismatch(challenge.version, str(self.version)))
             proof = proof_of(self.token, "dials", challenge.nonce, *self.me)
-            wire.send(msgpack.encode(Hello(PROTOCOL, *self.me, wire.nonce, proof)))
+            wire.send(msgpack.encode(Hello(str(self.version), *self.me, wire.nonce, proof)))
             welcome = await self._next(frames, ended, Welcome)
             if welcome.words:
-                raise LinkError(f"{host}:{port}: {welcome.words}")
+                raise LinkError(welcome.words)
             wanted = proof_of(self.token, "dialled", wire.nonce, welcome.role, welcome.number)
             if not hmac.compare_digest(wanted, welcome.proof):
-                raise LinkError(f"{host}:{port}: it does not know the join token of this federation")
+                raise LinkError("it does not know the join token of this federation")
             if number is not None and welcome.number != number:
-                raise LinkError(f"{host}:{port}: it is local master {welcome.number}, not {number}")
+                raise LinkError(f"it is local master {welcome.number}, not {number}")
         except BaseException:
             wire.close()
             raise

@@ -153,7 +153,7 @@ class Worker:
         wire.on_frame, wire.on_lost = lambda _, body: answers.put_nowait(body), lambda _: answers.put_nowait(b"")
         try:
             if welcome.layout is None:
-                raise LinkError(f"{host}:{port}: it is no local master")
+                raise LinkError("it is no local master")
             number = self._number()
             if number >= 0:
                 return welcome.layout, welcome.timing, number

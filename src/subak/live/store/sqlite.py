@@ -19,7 +19,7 @@ FIRST_TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ende
 MORE_TABLES = ("cancel", "head")  # of version 2
 TABLES = (*FIRST_TABLES, *MORE_TABLES, "history", "claim")
 NUMBERED = tuple(table for table in TABLES if table != "client")  # whose keys are numbers
-MIGRATIONS = (  # from each version to the next
+MIGRATIONS = (  # from each version to the next; one with nothing to do where only a layout of bodies has changed
     tuple(f"CREATE TABLE {table} (key {'TEXT' if table == 'client' else 'INTEGER'} PRIMARY KEY, body BLOB NOT NULL)"
           + (" WITHOUT ROWID" if table == "client" else "") for table in FIRST_TABLES),
     tuple(f"CREATE TABLE {table} (key INTEGER PRIMARY KEY, body BLOB NOT NULL)" for table in MORE_TABLES),
@@ -27,6 +27,7 @@ MIGRATIONS = (  # from each version to the next
     ("CREATE TABLE claim (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",
      *(f"UPDATE {table} SET body = sealed(key, body)" for table in TABLES)),
 )
+STORE_VERSION = len(MIGRATIONS)
 SEALED = 4  # the version from which on bodies have checksums
 FILE = "state.sqlite"
 UPSERT = "INSERT INTO {} (key, body) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET body = excluded.body"
@@ -59,10 +60,10 @@ class SqliteStore:
 
     def _migrate(self) -> None:
         (version,) = self.wire.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
+        if version > STORE_VERSION:
             raise InputError(f"{self.path}: has tables of version {version}; this program knows up to "
-                             f"{len(MIGRATIONS)}: it was written by a later one")
-        for number in range(version, len(MIGRATIONS)):
+                             f"{STORE_VERSION}: it was written by a later one")
+        for number in range(version, STORE_VERSION):
             self.wire.execute("BEGIN IMMEDIATE")
             for statement in MIGRATIONS[number]:
                 self.wire.execute(statement)

@@ -68,6 +68,7 @@ from subak.workload.tasks import Requests
 Disk = Mapping[str, Mapping[int | str, bytes]]
 GRACE_MIN = 0.05  # seconds
 ATTEMPT, ME = Kind(ROW), Kind(WORKER_ROW)
+STATE_VERSION = 1  # of what outlives the process; raised with each change of a layout in it
 # what an end at the executor is for the federation; what is in neither has failed
 LOSSES_OF_EXECUTOR = {
     executor.LEASE_LOST: LEASE_LOST, executor.STOPPED: MACHINE_LOST, executor.EXECUTOR_LOST: MACHINE_LOST,
@@ -133,15 +134,23 @@ class Snapshot(Struct, frozen=True, array_like=True):
     free: tuple[int, ...]
     facts: tuple[Fact, ...]
     graces: dict[int, float]  # by row
+    version: int = 1  # STATE_VERSION of whoever wrote it
 
 
 def _snapshot_of(state: bytes) -> Snapshot:
     """Return what outlived the process. Raises RunError for what another version wrote."""
     try:
-        return msgpack.decode(state, type=Snapshot)
+        snapshot = msgpack.decode(state, type=Snapshot)
     except DecodeError as error:  # a ValidationError, too
-        raise RunError("the worker's folder holds what another version of subak wrote; let that version end its tasks, "
-                       f"then remove the folder ({error})") from None
+        raise _another_state(str(error)) from None
+    if snapshot.version != STATE_VERSION:
+        raise _another_state(f"version {snapshot.version} there, {STATE_VERSION} here")
+    return snapshot
+
+
+def _another_state(why: str) -> RunError:
+    return RunError("the worker's folder holds what another version of subak wrote; let that version end its tasks, "
+                    f"then remove the folder ({why})")
 
 
 class WorkerNode(PlainNode):
@@ -242,7 +251,7 @@ class WorkerNode(PlainNode):
         free = tuple(self.workers.free[resource, self.number] for resource in range(len(self.layout.resources)))
         return msgpack.encode(Snapshot(
             self.boot, ME.written(me), rows.first[self.number], tuple(rows.size), tuple(used),
-            b"".join(map(ATTEMPT.written, used.values())), free, facts, self.graces))
+            b"".join(map(ATTEMPT.written, used.values())), free, facts, self.graces, STATE_VERSION))
 
     def settle(self) -> None:
         """Write what outlives the process, and the machine, where it differs."""

@@ -18,9 +18,10 @@ from subak.live.config import (
     GlobalMasterFile,
     LocalMasterFile,
     QueueEntry,
+    RoomsEntry,
+    TimingEntry,
     WorkerFile,
 )
-from subak.live.node.layout import Rooms, Timing
 from subak.live.tokens import JOIN, PEOPLE, make_token, read_token
 from subak.live.up.folder import free_ports
 from subak.reproduce import workloads as made
@@ -29,8 +30,8 @@ from subak.toml_files import write_toml
 
 HOST, PORTS_FROM = "127.0.0.1", 17_433
 HEARTBEAT_S = 10.0  # section V
-TIMING = Timing(heartbeat=HEARTBEAT_S, retry=HEARTBEAT_S, lease=12 * HEARTBEAT_S, timer_slack=1.0)
-ROOMS = Rooms(tasks=1 << 14)  # nearly every task has a shape of its own
+TIMING = TimingEntry(heartbeat=HEARTBEAT_S, retry=HEARTBEAT_S, lease=12 * HEARTBEAT_S, timer_slack=1.0)
+ROOMS = RoomsEntry(tasks=1 << 14)  # nearly every task has a shape of its own
 READY_S, END_S = 120.0, 30.0  # for processes to begin, and to end
 LINGER_S = 0.1
 SERVED = re.compile(r"served (\d+) messages in ([\d.]+) s")
