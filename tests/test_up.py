@@ -3,6 +3,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,7 +19,7 @@ from federations import PATIENCE_S, Folder, left, until
 from subak.cli.live.up_screen import how_to_ask
 from subak.live.client.settings import read_settings, usual_file
 from subak.live.config import FederationFile, WorkerFile, read
-from subak.live.up.folder import free_ports, members_of
+from subak.live.up.folder import Home, free_ports, members_of
 from subak.live.up.plan import Wish, files_of, parse_capacity, parse_queue, planned
 
 HOME = {"HOME": "/nonexistent"}
@@ -118,9 +119,32 @@ def test_a_wish_that_cannot_be_is_one_line_and_no_federation(run, tmp_path, monk
 
 
 def test_a_folder_says_itself_what_it_has(lab, run):
-    code, _, err = run("up", lab.folder, "--workers", "3")
-    assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith(f"subak: --workers: {lab.folder} was made before")
+    for option, value, way in (("--clusters", "3", "docs/live.md"), ("--queue", "a", "subak apply"),
+                               ("--order", "drf", "change "), ("--capacity", "cpu=4", "change [capacity] in each")):
+        code, _, err = run("up", lab.folder, option, value)
+        assert (code, err.count("\n")) == (2, 1)
+        assert err.startswith(f"subak: {option}: {lab.folder} was made before, and says so itself: {way}")
+
+
+def test_workers_are_added_to_a_folder_that_is_there(run, monkeypatch):
+    """As many as are said, each with an equal part; none is taken out, and to say it again changes nothing."""
+    monkeypatch.setattr("subak.live.up.plan.usable_cores", lambda: 2)
+    folder = Folder(clusters=2, workers=2).folder
+    before = {file: file.read_text() for file in folder.glob("*.toml")}
+    for _ in range(2):
+        home = Home(folder, Wish(workers=5))
+        home.close()
+        assert [member.name for member in home.members if member.role == "worker"] == ["a1", "a2", "a3", "b1", "b2"]
+    assert {file: file.read_text() for file in before} == before
+    added = read(folder / "worker-b2.toml", WorkerFile)
+    old = read(folder / "worker-b1.toml", WorkerFile)
+    assert (added.name, added.local_masters, added.data) == ("b2", old.local_masters, "data/b2")
+    assert (added.capacity["cpu"], old.capacity["cpu"]) == (1000, 1000)
+    assert 2 * old.capacity["memory"] // 5 - 1 <= added.capacity["memory"] <= 2 * old.capacity["memory"] // 5 + 1
+    assert run("up", folder, "--workers", "65")[2] == "subak: --workers: must be from 1 to 64, not 65\n"
+    code, _, err = run("up", folder, "--workers", "4")
+    assert code == 2 and err.startswith(f"subak: --workers: {folder} has 5; to take one out, remove its file while")
+    shutil.rmtree(folder)
 
 
 def test_a_name_too_long_for_sockets_is_refused(run, tmp_path):

@@ -25,8 +25,8 @@ def up(
         help="How many clusters, each with a standby [default: 2].")] = None,
     workers: Annotated[int | None, typer.Option(
         "--workers", metavar="N", show_default=False,
-        help="How many workers, in the clusters in turn [default: one for each core, one for each cluster at "
-             "least].")] = None,
+        help="How many workers, in the clusters in turn; of a folder that is there, as many are added "
+             "[default: one for each core, one for each cluster at least].")] = None,
     queue: Annotated[list[str] | None, typer.Option(
         "--queue", metavar="NAME[=WEIGHT]", show_default=False,
         help="A queue; once for each [default: research and web].")] = None,

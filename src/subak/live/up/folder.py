@@ -31,12 +31,13 @@ from subak.live.config import (
 )
 from subak.live.store.folder import lock_of
 from subak.live.tokens import JOIN, PEOPLE, make_token
-from subak.live.up.plan import HOST, Wish, files_of, name_of, planned
+from subak.live.up.plan import HOST, Wish, files_of, name_of, planned, worker_text
 from subak.live.warden.connections import PATH_BYTES_MAX
 from subak.live.warden.processes import ENDED_STATES
 
 FEDERATION, CLIENT, PID = "federation.toml", "client.toml", "up.pid"
 WORKER = "worker"
+WORKER_FILES = f"{WORKER}-*.toml"
 WITHOUT_WORKER = "this worker does not start, all others do"
 STARTING, READY = "starting", "ready"  # how far a federation is
 KINDS: dict[str, Any] = {  # in the order in which they are started
@@ -62,15 +63,16 @@ class Home:
         """Make the folder, or take it up. Raises InputError where that is not possible."""
         self.folder = folder
         self.is_new = not (folder / FEDERATION).exists()
-        if not self.is_new and wish.said():
-            raise InputError(f"--{wish.said()[0]}: {folder} was made before, and says so itself: change its files, or "
-                             "take another folder")
+        if not self.is_new:
+            _refuse(folder, wish)
         files = _checked(folder, wish, first_port) if self.is_new else {}
         _make(folder)
         self.lock = lock_of(folder)
         if not (folder / FEDERATION).exists():
             self._write(files)
         self.file = read(folder / FEDERATION, FederationFile)
+        if not self.is_new and wish.workers is not None:
+            _add_workers(folder, wish.workers, self.file)
         self.members, self.broken = members_of(folder)
         for audience in (PEOPLE, JOIN):
             make_token(folder / f"{audience}.token", audience)
@@ -143,6 +145,46 @@ def _checked(folder: Path, wish: Wish, first_port: int) -> dict[str, str]:
     except msgspec.ValidationError as error:
         raise InputError(str(error)) from None
     return files
+
+
+def _refuse(folder: Path, wish: Wish) -> None:
+    """Raise InputError for what cannot be wished of a federation that is there: all but more workers."""
+    ways = {"clusters": "docs/live.md says how clusters are added",
+            "queues": "subak apply changes queues while it runs",
+            "capacity": f"change [capacity] in each {folder}/worker-*.toml",
+            "order": f"change {folder}/{FEDERATION}", "preemption": f"change {folder}/{FEDERATION}"}
+    for name in wish.said():
+        if name in ways:
+            option = {"queues": "queue"}.get(name, name)
+            raise InputError(f"--{option}: {folder} was made before, and says so itself: {ways[name]}; or take another "
+                             "folder")
+    there = len([*folder.glob(WORKER_FILES)])
+    if wish.workers is not None and wish.workers < there:
+        raise InputError(f"--workers: {folder} has {there}; to take one out, remove its file while nothing runs here, "
+                         "start again, and then say `subak machines remove NAME`")
+
+
+def _add_workers(folder: Path, count: int, file: FederationFile) -> None:
+    """Write files of workers until there are *count*, each with what an equal part of this machine then is.
+
+    Raises InputError for more than there may be.
+    """
+    clusters = [cluster.name for cluster in file.cluster if not cluster.removed]
+    capacity = planned(Wish(clusters=1, workers=count)).capacity
+    there, number = len([*folder.glob(WORKER_FILES)]), 1
+    while there < count:
+        for cluster in clusters:
+            path = folder / f"{WORKER}-{cluster}{number}.toml"
+            if there < count and not path.exists():
+                write_whole(path, worker_text(f"{cluster}{number}", local_masters_of(file, cluster), capacity))
+                there += 1
+        number += 1
+
+
+def local_masters_of(file: FederationFile, cluster: str) -> tuple[str, ...]:
+    """Return the addresses of a cluster's local master and of its standby, if it has one."""
+    entry = next(each for each in file.cluster if each.name == cluster)
+    return tuple(address for address in (entry.local_master, entry.standby) if address)
 
 
 def _make(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Plans a federation on one machine: its processes and their files."""
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,14 +103,19 @@ def files_of(plan: Plan, name: str, ports: list[int]) -> dict[str, str]:
             files[f"local-master-{cluster}{suffix}.toml"] = (
                 f'cluster = "{cluster}"\nstandby = {str(standby).lower()}\ndata = "data/{cluster}{suffix}"\n')
     for worker, cluster in plan.workers:
-        masters = ", ".join(f'"{address}"' for address in local[cluster])
-        amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {amount}\n"
-                          for resource, amount in plan.capacity.items())
-        files[f"worker-{worker}.toml"] = (f'name = "{worker}"\nlocal_masters = [{masters}]\ndata = "data/{worker}"\n'
-                                          f"[capacity]  # thousandths of a core, MiB\n{amounts}")
+        files[f"worker-{worker}.toml"] = worker_text(worker, local[cluster], plan.capacity)
     addresses = ", ".join(f'"http://{HOST}:{port}"' for port in http)
     files["client.toml"] = f'address = [{addresses}]\ntoken_file = "people.token"\n'
     return files
+
+
+def worker_text(name: str, local_masters: Sequence[str], capacity: Mapping[str, int]) -> str:
+    """Return the text of a worker's file; *capacity* in units."""
+    masters = ", ".join(map(_text, local_masters))
+    amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {amount}\n"
+                      for resource, amount in capacity.items())
+    return (f'name = {_text(name)}\nlocal_masters = [{masters}]\ndata = {_text(f"data/{name}")}\n'
+            f"[capacity]  # thousandths of a core, MiB\n{amounts}")
 
 
 def _federation(plan: Plan, name: str, http: list[int], local: dict[str, tuple[str, str]]) -> str:
