@@ -128,7 +128,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         "test_sampling_parts.py", "test_sampled.py", "test_readers_table.py", "test_readers_google2011.py",
         "test_readers_rumen.py", "test_readers_sacct.py", "test_readers_pods.py", "test_readers_tr_swf.py",
         "test_readers_of_2019.py", "test_readers_edges.py", "test_readers_alibaba_swim_openb.py",
-        "test_readers_in_bounds.py", "test_readers_wfformat.py", "test_readers_frontier.py",
+        "test_readers_in_bounds.py", "test_readers_wfformat.py", "test_readers_frontier.py", "test_kept_of_the_work.py",
         "test_claims.py", "test_warden.py", "test_warden_vigil.py", "test_live_torture.py")),
 }
 # Modules that are about compiling: their tests run with the compiler, which keeps nothing on disk then.

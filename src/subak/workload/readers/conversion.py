@@ -1,6 +1,6 @@
 """The result of a conversion: a workload, and an account of every row read."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,7 +123,7 @@ class Conversion:
     remarks: dict[str, int | float | str]
     dropped: pl.DataFrame | None = None
     understood: Shown | None = None
-    loads: tuple[Load, ...] = ()
+    loads: tuple[Load, ...] = field(kw_only=True)
 
     def write(self, folder: Path) -> None:
         """Write the workload into an existing *folder*, the fleet into its subfolder `fleet`, and what was dropped."""

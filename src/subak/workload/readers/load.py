@@ -4,7 +4,7 @@ A row that is dropped may carry load (a run time that cannot be read), or none (
 that is counted, what lies outside the slice). The first are lost. Where the work of such a row is not known, it counts
 as the mean of the rows that are kept.
 """
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from subak.workload.readers.options import Options
 from subak.workload.table import TIME_MAX_S
 
 HOUR_S = 3600.0
+SUMMED = ("kept", "lost", "guessed", "guessed_rows")
 
 
 class Load(msgspec.Struct, frozen=True):
@@ -50,6 +51,12 @@ def load_of(fated: pl.DataFrame, resources: Sequence[Resource]) -> tuple[Load, .
     hours = _possible("run_time", TIME_MAX_S) / HOUR_S
     return tuple(_load_of(fated, each, hours * count * _possible(each.name, AMOUNT_MAX * each.unit))
                  for each in resources)
+
+
+def together(parts: Iterable[Sequence[Load]]) -> tuple[Load, ...]:
+    """Return the load of several kinds of rows, each of which has a mean of its own."""
+    return tuple(Load(same[0].resource, same[0].of, *(sum(getattr(each, name) for each in same) for name in SUMMED))
+                 for same in zip(*parts, strict=True))
 
 
 def _possible(name: str, most: float) -> pl.Expr:

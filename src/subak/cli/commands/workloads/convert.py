@@ -83,10 +83,9 @@ def _show(conversion: Conversion, console: Console) -> None:
 
 def _say_load(conversion: Conversion) -> None:
     """Say what share of the work is kept: run time x tasks x amount, of each resource."""
-    if conversion.loads:
-        guessed = max(each.guessed_rows for each in conversion.loads)
-        echo("Kept of the work: " + "; ".join(each.words for each in conversion.loads)
-             + (f". Rows whose work is unknown, which count as the mean: {guessed:,}." if guessed else "."))
+    guessed = max(each.guessed_rows for each in conversion.loads)
+    echo("Kept of the work: " + "; ".join(each.words for each in conversion.loads)
+         + (f". Rows whose work is unknown, which count as the mean: {guessed:,}." if guessed else "."))
 
 
 def _account_table(account: Account, dropped: pl.DataFrame | None) -> Table:

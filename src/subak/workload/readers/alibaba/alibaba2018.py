@@ -35,8 +35,9 @@ from subak.workload.readers.conversion import (
     notes,
     refuse_too_many,
 )
-from subak.workload.readers.fates import KEPT, fate
+from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
+from subak.workload.readers.load import Load, load_of
 from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
@@ -114,7 +115,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
         "fleet": f"{MACHINE_COUNT:,} alike machines, the published size; the online services on them are not modelled"}
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance("alibaba2018", ORIGIN, LICENCE, notes(accounts, remarks, chosen))
-    return Conversion(_workload(kept, parents, table, provenance), _fleet(), accounts, remarks)
+    return Conversion(_workload(kept, parents, table, provenance), _fleet(), accounts, remarks,
+                      loads=_loads(fated, kept, table, window_end))
 
 
 READER = Reader("batch tasks of Alibaba's 2018 trace, and their instances if there: a folder with batch_task and "
@@ -171,20 +173,34 @@ def _last(tasks: pl.DataFrame) -> float:
 
 
 def _with_fates(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Add `arrival`, its job's, and `fate`, why a task is kept or dropped; the first rule that holds counts."""
+    """Add `arrival`, its job's, `fate`, why a task is kept or dropped, and `lost`, whether load goes with it.
+
+    The first rule that holds counts. What arrived outside the slice carries no load, whatever else it lacks.
+    """
     arrival = pl.col("start").min().over("job")
     nothing = pl.all_horizontal(pl.col(name) < UNIT / 2 for name in ("cpu", "memory"))
+    outside = (arrival < options.arrival_min) | (arrival >= options.arrival_end)
     rules = [
-        (pl.col("job").is_null() | pl.col("name").is_null(), NAMELESS),
-        (~pl.struct("job", "name").is_first_distinct(), REPEATED),
-        (pl.col("start").is_null(), NOT_STARTED),
-        (pl.col("end") < pl.col("start"), BACKWARDS),
-        (pl.col("count").fill_null(0) < 1, NO_COUNT),
-        (pl.col("cpu").is_null() | pl.col("memory").is_null(), NO_REQUEST),
-        (nothing, ZERO_REQUEST),
-        ((arrival < options.arrival_min) | (arrival >= options.arrival_end), OUTSIDE),
+        Fate(pl.col("job").is_null() | pl.col("name").is_null(), NAMELESS),
+        Fate(~pl.struct("job", "name").is_first_distinct(), REPEATED, load=False),
+        Fate(pl.col("start").is_null(), NOT_STARTED, load=False),
+        Fate(pl.col("end") < pl.col("start"), BACKWARDS),
+        Fate(pl.col("count").fill_null(0) < 1, NO_COUNT),
+        Fate(pl.col("cpu").is_null() | pl.col("memory").is_null(), NO_REQUEST),
+        Fate(nothing, ZERO_REQUEST, load=False),
+        Fate(outside, OUTSIDE, load=False),
     ]
-    return tasks.with_columns(arrival=arrival, fate=fate(rules))
+    fated = with_fate(tasks.with_columns(arrival=arrival), rules)
+    return fated.with_columns(pl.col("lost") & ~outside.fill_null(False))
+
+
+def _loads(fated: pl.DataFrame, kept: pl.DataFrame, tasks: pl.DataFrame, window_end: float) -> tuple[Load, ...]:
+    """Return the load: of a task that is kept that of its instances, of one that is lost what its row says."""
+    told = tasks.group_by("stage").agg(run_time=pl.col("run_time").mean(), count=pl.len().cast(pl.Int64))
+    used = kept.drop("run_time", "count").join(told, on="stage", how="left", maintain_order="left")
+    lost = _with_run_times(fated.filter("lost"), window_end)
+    columns = ("fate", "lost", "run_time", pl.when(pl.col("count") > 0).then("count").alias("count"), "cpu", "memory")
+    return load_of(pl.concat(rows.select(columns) for rows in (used, lost)), RESOURCES)
 
 
 def _with_run_times(rows: pl.DataFrame, window_end: float) -> pl.DataFrame:

@@ -12,8 +12,9 @@ from subak.resources import Resource, asked_units
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import Account, account
-from subak.workload.readers.fates import KEPT, fate
+from subak.workload.readers.fates import KEPT, Fate, with_fate
 from subak.workload.readers.google.attempts import EVENT_KILL, NO_EVENT, find_attempts, sort_events
+from subak.workload.readers.load import Load, load_of
 from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, Observed, Workload, workload_of_units
 
@@ -70,30 +71,47 @@ def attempts_of(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 
 def with_fates(attempts: pl.DataFrame, window_end: int, options: Options) -> pl.DataFrame:
-    """Add `arrival` (microseconds) and `fate`, why an attempt is kept or dropped; the first rule that holds counts."""
+    """Add `arrival` (microseconds), `fate`, why an attempt is kept or dropped, and `lost`, whether load goes with it.
+
+    The first rule that holds counts. What arrived outside the slice, or is not the last try of its task where only that
+    counts, carries no load, whatever else it lacks.
+    """
     scheduled, ended, last = pl.col("schedule") != NO_EVENT, pl.col("end") != NO_EVENT, pl.col("last")
     runs = scheduled & (ended | last)
     own_arrival = pl.when(pl.col("submit") == NO_EVENT).then("schedule").otherwise("submit")
     if options.resubmissions == "attempt":
         known = pl.when(own_arrival != NO_EVENT).then(own_arrival)
         arrival = known.min().over("job", "index")
-        earlier = runs & (pl.col("number") < pl.when(runs).then("number").max().over("job", "index"))
+        followed = pl.col("number") < pl.when(runs).then("number").max().over("job", "index")
     else:
-        arrival, earlier = own_arrival, pl.lit(False)
+        arrival, followed = own_arrival, pl.lit(False)
     seconds = pl.col("arrival") / SECOND
+    outside = (seconds < options.arrival_min) | (seconds >= options.arrival_end)
     rules = [
-        (~scheduled & (pl.col("submit") == NO_EVENT), LONG_AGO),
-        (~scheduled & ended, ENDED_PENDING),
-        (~scheduled & last, NEVER_SCHEDULED),
-        (~scheduled, RESUBMITTED_PENDING),
-        (~runs, RESUBMITTED_RUNNING),
-        (earlier, EARLIER),
-        ((pl.col("cpu") == NO_EVENT) | (pl.col("memory") == NO_EVENT), NO_REQUEST),
-        ((pl.col("cpu") == 0) & (pl.col("memory") == 0), ZERO_REQUEST),
-        (~ended if options.censored == "drop" else pl.lit(False), CENSORED),
-        ((seconds < options.arrival_min) | (seconds >= options.arrival_end), OUTSIDE),
+        Fate(~scheduled & (pl.col("submit") == NO_EVENT), LONG_AGO),
+        Fate(~scheduled & ended, ENDED_PENDING, load=False),
+        Fate(~scheduled & last, NEVER_SCHEDULED, load=False),
+        Fate(~scheduled, RESUBMITTED_PENDING, load=False),
+        Fate(~runs, RESUBMITTED_RUNNING),
+        Fate(runs & followed, EARLIER, load=False),
+        Fate((pl.col("cpu") == NO_EVENT) | (pl.col("memory") == NO_EVENT), NO_REQUEST),
+        Fate((pl.col("cpu") == 0) & (pl.col("memory") == 0), ZERO_REQUEST, load=False),
+        Fate(~ended if options.censored == "drop" else pl.lit(False), CENSORED, load=False),
+        Fate(outside, OUTSIDE, load=False),
     ]
-    return attempts.with_columns(arrival=arrival).with_columns(fate=fate(rules))
+    elsewhere = (pl.col("arrival") != NO_EVENT) & outside | followed
+    return with_fate(attempts.with_columns(arrival=arrival), rules).with_columns(
+        lost=pl.col("lost") & ~elsewhere.fill_null(False))
+
+
+def attempt_loads(attempts: pl.DataFrame, window_end: int) -> tuple[Load, ...]:
+    """Return the load of attempts with fates; one without an end counts until the window's end."""
+    end = pl.when(pl.col("end") != NO_EVENT).then("end").when("last").then(window_end)
+    amounts = {each.name: pl.when(pl.col(each.name) != NO_EVENT).then(pl.col(each.name) * each.unit)
+               for each in RESOURCES}
+    rows = attempts.filter((pl.col("fate") == KEPT) | pl.col("lost"))
+    return load_of(rows.select("fate", "lost", **amounts, run_time=pl.when(pl.col("schedule") != NO_EVENT).then(
+        (end - pl.col("schedule")) / SECOND)), RESOURCES)
 
 
 def event_account(table: str, rows: int, attempts: pl.DataFrame, dropped: Mapping[str, int]) -> Account:

@@ -23,10 +23,11 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.mapreduce_tables import SLOT, SLOTS, AlikeJobs, alike_stages
+from subak.workload.mapreduce_tables import NAMES, SLOT, SLOTS, AlikeJobs, alike_stages
 from subak.workload.readers.conversion import Conversion, Reader, account_of, kept_of, notes, refuse_too_many
-from subak.workload.readers.fates import fate
+from subak.workload.readers.fates import KEPT, fate
 from subak.workload.readers.files.stream import (
     Advance,
     Block,
@@ -36,6 +37,7 @@ from subak.workload.readers.files.stream import (
     refuse_negative,
     single_file,
 )
+from subak.workload.readers.load import Load, load_of
 from subak.workload.readers.options import Model, Options
 from subak.workload.table import TIME_MAX_S, make_workload
 
@@ -70,7 +72,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}: {ORIGIN}", LICENCE, said)
     resources = SLOTS if options.slots == "separate" else SLOT
     workload = make_workload(_job_table(kept), *alike_stages(jobs, resources), resources, provenance)
-    return Conversion(workload, None, accounts, remarks)
+    return Conversion(workload, None, accounts, remarks, loads=_loads(jobs, resources))
 
 
 READER = Reader("a file of SWIM, one job a line: job, submit, gap (seconds), map input, shuffle and output bytes, "
@@ -138,6 +140,14 @@ def _alike(kept: pl.DataFrame, model: Model, options: Options) -> AlikeJobs:
     return AlikeJobs(
         counted["submit"].to_numpy(), counted.select("maps", "reduces").to_numpy().astype(np.int64),
         seconds.to_numpy(), counted.select(copy)[:, 0].to_numpy() if options.shuffle == "stage" else None)
+
+
+def _loads(jobs: AlikeJobs, resources: tuple[Resource, ...]) -> tuple[Load, ...]:
+    """Return the load of the modelled tasks; a job is dropped only where another of its name is kept, or by a slice."""
+    rows = [pl.DataFrame({"run_time": jobs.seconds[:, kind], "count": jobs.tasks[:, kind]}).with_columns(
+        *(pl.lit(float(each.name in ("slot", f"{NAMES[kind]}_slot"))).alias(each.name) for each in resources),
+        fate=pl.lit(KEPT), lost=pl.lit(False)) for kind in range(len(NAMES))]
+    return load_of(pl.concat(rows), resources)
 
 
 def _seconds(share: pl.Expr, bytes_per_second: float, model: Model) -> pl.Expr:

@@ -143,7 +143,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}", "not stated",
                             notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, resources, provenance)
-    return Conversion(workload, None, accounts, remarks, dropped, understood, loads)
+    return Conversion(workload, None, accounts, remarks, dropped, understood, loads=loads)
 
 
 READER = Reader("a file of any table of jobs, CSV or Parquet; --map says which column is what", single_file, read,

@@ -33,6 +33,7 @@ from subak.workload.readers.google.tasks import (
     AFTER_WINDOW,
     REPEATED,
     UNIT,
+    attempt_loads,
     attempts_of,
     chosen,
     event_account,
@@ -99,7 +100,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     provenance = Provenance("google2011", ORIGIN, LICENCE, notes(accounts, remarks, chosen(options)))
     workload = workload_of(kept.join(constraints.sets, on=["job", "index"], how="left", maintain_order="left"),
                            constraints.texts, events.users, provenance, observed_span(kept, window_end, options))
-    return Conversion(workload, machines.fleet, accounts, remarks)
+    return Conversion(workload, machines.fleet, accounts, remarks, loads=attempt_loads(attempts, window_end))
 
 
 READER = Reader("a folder with Google's 2011 v2 trace: task_events/ and, if there, machine_events/, task_constraints/ "

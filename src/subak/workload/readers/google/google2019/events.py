@@ -52,6 +52,7 @@ from subak.workload.readers.google.tasks import (
     REPEATED,
     UNIT,
     Constraints,
+    attempt_loads,
     attempts_of,
     chosen,
     event_account,
@@ -122,7 +123,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     constraints = _first_sets(events.table, sets)
     workload = workload_of(kept.join(constraints.sets, on=["job", "index"], how="left", maintain_order="left"),
                            constraints.texts, users, provenance, observed_span(kept, window_end, options))
-    return Conversion(workload, machines.fleet, accounts, remarks)
+    return Conversion(workload, machines.fleet, accounts, remarks, loads=attempt_loads(attempts, window_end))
 
 
 READER = Reader("a folder with Google's 2019 trace: instance_events and, if there, collection_events, machine_events "

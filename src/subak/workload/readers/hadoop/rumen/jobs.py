@@ -33,7 +33,7 @@ from subak.fleet.locality import LEVELS, LOCALITY_COLUMNS, OFF_RACK, RACK_LOCAL
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import NAMES, SLOTS, stage_table
 from subak.workload.readers.conversion import Account, Conversion, Reader, account_of, notes, with_recorded
-from subak.workload.readers.fates import KEPT, fate
+from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.hadoop.rumen.history import History, read_history
 from subak.workload.readers.hadoop.rumen.hosts import (
@@ -45,12 +45,14 @@ from subak.workload.readers.hadoop.rumen.hosts import (
     with_levels,
     with_nodes,
 )
+from subak.workload.readers.load import Load, load_of, together
 from subak.workload.readers.options import Options
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
 ORIGIN = "Hadoop's job history as Rumen's JSON"
 LICENCE = "not stated in the file; the samples that Hadoop ships are Apache-2.0"
 PRIORITIES = {"VERY_LOW": 0, "LOW": 1, "NORMAL": 2, "HIGH": 3, "VERY_HIGH": 4}
+OF_DROPPED = "of a job that is dropped"
 OUTCOME_NAMES = {"SUCCESS": "FINISH", "FAILED": "FAIL", "KILLED": "KILL"}
 SUPPORTED = frozenset({"arrival_min", "arrival_end", "batch", "shuffle", "unfinished", "topology", "map_slots",
                     "reduce_slots", "rack_local", "off_rack"})
@@ -80,7 +82,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     remarks = _remarks(fated, kept, hosts, options)
     provenance = _provenance(source, accounts, remarks, options)
     fleet = None if hosts.nodes.is_empty() else fleet_of(hosts.nodes, options, provenance)
-    return Conversion(_workload(fated, kept, options, provenance), fleet, accounts, remarks)
+    return Conversion(_workload(fated, kept, options, provenance), fleet, accounts, remarks,
+                      loads=_loads(fated, kept, options))
 
 
 READER = Reader("a file of Rumen, Hadoop's job history as JSON; its racks and nodes, if known, from the file that "
@@ -115,11 +118,11 @@ def _jobs(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
     first = pl.col("submit").filter(known).min()
     arrival = (pl.col("submit") - first) / 1000
     outside = (arrival < options.arrival_min) | (arrival >= options.arrival_end)
-    return jobs.with_row_index("row").with_columns(arrival=arrival, first_submit=first, fate=fate([
-        (~pl.col("job").is_first_distinct(), "job seen before"),
-        (~known, "submit time unknown"),
-        (outside, "arrived outside the slice"),
-    ]))
+    return with_fate(jobs.with_row_index("row").with_columns(arrival=arrival, first_submit=first), [
+        Fate(~pl.col("job").is_first_distinct(), "job seen before", load=False),
+        Fate(~known, "submit time unknown"),
+        Fate(outside, "arrived outside the slice", load=False),
+    ])
 
 
 def _tasks(history: History, jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
@@ -132,15 +135,16 @@ def _tasks(history: History, jobs: pl.DataFrame, options: Options) -> pl.DataFra
         .join(_telling(numbered), on="task_row", how="left", maintain_order="left")
         .with_columns(pl.col("attempts", "succeeded").fill_null(0))
     )
-    of_dropped = jobs["fate"].gather(tasks["row"]) != KEPT
-    failed = (pl.col("succeeded") == 0) & (options.unfinished == "drop")
-    return tasks.with_columns(fate=fate([
-        (pl.lit(of_dropped), "of a job that is dropped"),
-        (pl.col("stage") == "other", "sets its job up, or cleans up after it"),
-        (pl.col("attempts") == 0, "never attempted, so its run time is unknown"),
-        (pl.col("attempt_row").is_null(), "its attempt has no start, or no end after it"),
-        (failed, "no attempt succeeded"),
-    ]))
+    of_dropped, of_lost = jobs["fate"].gather(tasks["row"]) != KEPT, jobs["lost"].gather(tasks["row"])
+    attempted, failed = pl.col("attempts") > 0, (pl.col("succeeded") == 0) & (options.unfinished == "drop")
+    return with_fate(tasks, [
+        Fate(pl.lit(of_lost) & attempted & (pl.col("stage") != "other"), OF_DROPPED),
+        Fate(pl.lit(of_dropped), OF_DROPPED, load=False),
+        Fate(pl.col("stage") == "other", "sets its job up, or cleans up after it", load=False),
+        Fate(~attempted, "never attempted, so its run time is unknown", load=False),
+        Fate(pl.col("attempt_row").is_null(), "its attempt has no start, or no end after it"),
+        Fate(failed, "no attempt succeeded", load=False),
+    ])
 
 
 def _telling(attempts: pl.DataFrame) -> pl.DataFrame:
@@ -200,6 +204,15 @@ def _seconds(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
     if options.shuffle != "task":
         return timed
     return timed.with_columns(run_time=pl.col("run_time") + pl.col("shuffle").fill_null(0.0))
+
+
+def _loads(fated: Fated, kept: pl.DataFrame, options: Options) -> tuple[Load, ...]:
+    """Return the load; a task that is lost counts with the run time of its attempt, or as the mean of its stage."""
+    jobs = fated.jobs.select("row", "arrival", "first_submit")
+    lost = _seconds(fated.tasks.filter("lost").join(jobs, on="row", maintain_order="left"), options)
+    rows = pl.concat(each.select("stage", "fate", "lost", "run_time") for each in (kept, lost)).with_columns(
+        (pl.col("stage") == name).cast(pl.Float64).alias(each.name) for name, each in zip(NAMES, SLOTS, strict=True))
+    return together(load_of(rows.filter(stage=name), SLOTS) for name in NAMES)
 
 
 def _as_at_home(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
