@@ -138,7 +138,7 @@ def swf_file(folder: Path) -> Path:
 def test_convert_then_inspect(run, tmp_path):
     code, out, _ = run("convert", "swf", swf_file(tmp_path), "--out", tmp_path / "W")
     assert code == 0
-    assert "jobs: 1 rows read" in out
+    assert "jobs: 1 row read" in out
     assert len(read_workload(tmp_path / "W").tasks) == 2
     assert len(read_fleet(tmp_path / "W" / "fleet").machines) == 8
     code, out, _ = run("inspect", tmp_path / "W")
