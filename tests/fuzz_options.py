@@ -56,7 +56,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "request_error": (*NEGATIVE, "1", *HUGE), "usage_swing": (*NEGATIVE, "1", *HUGE), "interference": (*NEGATIVE, "1", "0.5", "100.5", *HUGE),
         "gangs": ("x", "", "Apart", "apart"),
         "estimates": ("x", "factor=0.5", "factor=x", "factor="),
-        "scale": ("0", *NEGATIVE, *HUGE, "0.001", "1e9"),
+        "scale": ("0", *NEGATIVE, *HUGE, "0.001", "1e9"), "load": ("0", *NEGATIVE, *HUGE, "0.001", "101"), "only_queues": ("", "absent", "/", "all/"),
         "remove": ("", "x", "0", "-1", "0%", "101%", "%", "1.5", "nan", "1e3", "99", "1:", "1:cpu", "1:gpu=1", "1:cpu=x", "1:cpu=nan", "1:cpu=-1",
                    "1:cpu=0.123", "1:cpu=1,cpu=1", "100%", "1%%"),
         "add_machines": ("", "x", "0:cpu=1,memory=1", "1", "1:", "1:cpu=1", "1:cpu=1,memory=1,gpu=1", "-1:cpu=1,memory=1", "1%:cpu=1,memory=1",

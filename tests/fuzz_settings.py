@@ -60,6 +60,7 @@ RANGES: dict[str, Mapping[str, tuple[str, ...]]] = {
         "usage_swing": ("1", "-0.5", "nan", "inf", "2"),
         "interference": ("1", "0.5", "-1", "nan", "inf", "101"),
         "estimates": ('"x"', '"factor=0"', "1"),
+        "load": ("0", "-1", "nan", "inf", "101"), "only_queues": ('[""]', '["absent"]', '"all"', "[1]"),
         "slow_start": ("-0.1", "1.5", "nan", "inf"), "locality_wait": ("-1", "nan", "inf", "3"), "search_seconds": ("-1", "nan", "inf", "1e9", "5"),
         "search_moves": ("-1", "9223372036854775807", "1.5", "5"), "faults": ('"absent.toml"', '"f.toml"'),
         "failures": ('"absent.toml"', '"f.toml"', '"a\\u0000b"'),

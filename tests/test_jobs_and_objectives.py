@@ -133,6 +133,7 @@ def queued(folder, **options):
     ("turnaround.p66.6 < 100s", 95.0, True), ("slowdown.max < 10", 9.5, True),
     ("slowdown.mean >= 4.05", (1 + 100 / 60 + 9.5) / 3, True),
     ("completion.p99 < 101s for queue=all", 100.0, True),
+    ("job_wait.median < 1min", 40.0, True), ("job_wait.max < 1min for user=ada", 90.0, False),
     ("job_slowdown.median < 2 for queue=all/of/us", 100 / 60, True),
     ("wait.max < 1s for length=short, queue=all/of", 90.0, False),
     ("wait.mean < 1s for priority=0", 130 / 3, False), ("wait.mean < 1d for user=ada", 130 / 3, True),
@@ -141,6 +142,16 @@ def test_an_objective_is_met_or_not(tmp_path, text, value, met):
     found, = queued(tmp_path, objectives=[text]).summary.objectives
     assert found.value == pytest.approx(value)
     assert found.met is met
+
+
+def test_a_job_waits_until_its_first_task_starts_and_counts_once(tmp_path):
+    """Jobs of 3 tasks and 1 on one slot of 10 s each: tasks wait 0, 10, 20 and 25 s, the jobs 0 and 25."""
+    workload = staged([{"request": (1,)}, {"job": 1, "request": (1,)}], [*[(0, 0, 10)] * 3, (1, 5, 10)])
+    run = ran(tmp_path, workload, fleet_of((1,)), objectives=["wait.mean < 14s", "job_wait.mean < 13s",
+                                                              "job_wait.max <= 25s", "job_wait.median < 1s"])
+    assert [facts.value for facts in run.summary.objectives] == [13.75, 12.5, 25.0, 0.0]
+    late = ran(tmp_path / "late", workload, fleet_of((1,)), objectives=["job_wait.max < 1h"], until=24.0)
+    assert late.summary.objectives[0].value is None  # it never started
 
 
 def test_what_never_starts_is_endless(tmp_path):
@@ -162,7 +173,7 @@ def test_a_bound_is_a_duration_as_everywhere_else(text, seconds):
 @pytest.mark.parametrize(("text", "rule"), [
     ("wait.mean < 3y", "takes one of the units us, ms, s, min, h, d"), ("slowdown.mean < 3m", "slowdown takes no unit"),
     ("wait < 3s", "must be like"), ("", "must be like"), ("wait.p95 = 3s", "must be like"),
-    ("price.p95 < 3s", "the measure must be one of wait, turnaround, slowdown, completion, job_slowdown, energy"),
+    ("price.p95 < 3s", "must be one of wait, turnaround, slowdown, job_wait, completion, job_slowdown, energy"),
     ("wait.p0 < 3s", "the statistic must be"), ("wait.p100 < 3s", "the statistic must be"),
     ("wait.best < 3s", "the statistic must be"), ("wait.mean < 3", "takes one of the units us, ms, s, min, h, d"),
     ("slowdown.mean < 3s", "slowdown takes no unit"), ("wait.mean < 1.2.3s", "'1.2.3' is no number"),

@@ -20,7 +20,7 @@ OF_COMMANDS = {"schedulers", "seeds"}  # options of their own in each command
 NOTED = {"workload_digest", "fleet_digest"}  # by the program
 # What acts on a field that is no term of a run: what is read before it, what it is run with, and where terms say it.
 READ_BEFORE = {"workload", "workload_digest", "fleet", "fleet_digest", "machines", "capacity", "scale", "remove",
-               "add_machines", "faults", "failures", "gangs"}
+               "add_machines", "faults", "failures", "gangs", "only_queues", "load"}
 RUN_WITH = {"schedulers", "seeds", "federation", "check_policy", "parameters"}
 SEARCH = {"search_seconds", "search_moves"}
 MEASURED_BY = {"measure_from", "measure_until", "resample", "objectives", "energy"}

@@ -14,15 +14,18 @@ from hypothesis import strategies as st
 
 from small import CPU, TWO, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, best_of, value_of
+from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Weeks, best_of, value_of
 from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
 from subak.experiment.sizing.search import fewest, search
 from subak.experiment.sizing.size import limit_of, start_of
 from subak.experiment.sizing.trials import Tried
 from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
 from subak.fleet.edits import rows_in_mix
+from subak.fleet.table import read_fleet
 from subak.measures.intervals import SEEDS_MIN, TraceDays, mean_interval
 from subak.measures.objective import read_objective
+from subak.report.sizing.objective_words import said_objective
+from subak.resources import Resource
 from subak.workload.demand import most_at_once
 from subak.workload.table import make_workload
 
@@ -117,11 +120,35 @@ def test_endless_values_are_missed():
 def test_the_best_is_the_cheapest_or_has_the_fewest():
     def answer(machines, price):
         sizes = () if machines is None else (Size(machines, price, ()),)
-        return Sized("x", 9, sizes, machines)
+        return Sized("x", 9, sizes, machines, buy_price=price)
 
     assert best_of([answer(3, 9.0), answer(9, 3.0), answer(None, None)]) == 1
     assert best_of([answer(3, None), answer(9, None)]) == 0
     assert best_of([answer(None, None)]) is None
+
+
+def test_the_number_to_report_is_the_surest_that_is_known():
+    """Draws of a trace come before seeds, and seeds before the mean alone."""
+    answer = Sized("x", 99, (), 10, low=9, high=12)
+    assert answer.buy == 12
+    assert Sized("x", 99, (), 10, low=9).buy == 10  # no size is sure
+    assert Sized("x", 99, (), None).buy is None
+    assert Sized("x", 99, (), 10, weeks=Weeks((9, 11), (10, 12), buy=13)).buy == 13
+    assert Sized("x", 99, (), 10, weeks=Weeks((9, None), (10, 12))).buy == 10  # too few draws to tell
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("wait.p95 < 10min", "95 % of tasks wait less than 10 min"),
+    ("wait.p99.9 <= 5s", "99.9 % of tasks wait at most 5 s"),
+    ("wait.max < 1s", "all tasks wait less than 1 s"), ("wait.median < 1s", "half of tasks wait less than 1 s"),
+    ("wait.mean < 60s for queue=prod,user=ann", "tasks of queue prod of user ann wait less than 60 s on average"),
+    ("job_wait.p95 < 1h", "95 % of jobs wait less than 60 min"),
+    ("job_slowdown.p90 < 2", "90 % of jobs have a slowdown of less than 2"),
+    ("completion.p90 < 2h", "90 % of jobs have a completion time of less than 2 h"),
+    ("turnaround.mean < 2d", "tasks have a turnaround time of less than 2 d on average"),
+])
+def test_objectives_are_said_in_words(text, said):
+    assert said_objective(read_objective(text)) == said
 
 
 # The interval of a mean
@@ -260,10 +287,10 @@ def test_a_kind_by_hand(run, site, tmp_path):
     code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE, "--out",
                           tmp_path / "S")
     assert code == 0, said
-    assert "6 machines of cpu 2" in out
+    assert "Buy 6 machines of cpu=2: all tasks wait less than 1 s, in one run.\n" in out
     assert "One run for each size, so there is no interval" in out
     page = (tmp_path / "S" / "report.html").read_text()
-    assert "6 machines of cpu 2" in page and "How many machines" in page
+    assert "Buy 6 machines of cpu=2: all tasks wait less than 1 s, in one run." in page and "How many machines" in page
     table = pl.read_csv(tmp_path / "S" / "sizes.csv")
     assert table.filter(machines=6)["kept"].item() == "yes"
     assert table.filter(machines=5)["kept"].item() == "no"
@@ -283,16 +310,16 @@ def test_the_cheaper_kind_and_a_mix(run, site, tmp_path):
     code, out, said = run("size", site, "--kind", "cpu=2", "--price", 2, "--kind", "cpu=4", "--price", 3.9, "--mix",
                           tmp_path / "mixed.toml", "--objective", "wait.max < 1s", *ONE)
     assert code == 0, said
-    assert "6 machines of cpu 2 at 12" in out
-    assert "3 machines of cpu 4 at 11.7" in out
-    assert "4 machines of the mix mixed at 11" in out
+    assert "\n6 machines of cpu=2 at 12\n" in out
+    assert "\n3 machines of cpu=4 at 11.7\n" in out
+    assert out.startswith("Buy 4 machines of the mix mixed at 11: all tasks wait less than 1 s, in one run.\n")
     assert "11 *" in out  # the cheapest
 
 
 def test_the_fleet_keeps_its_mix(run, site):
     code, out, said = run("size", site, "--objective", "wait.max < 1s", *ONE)
     assert code == 0, said
-    assert "5 machines of unnamed" in out  # four and one that holds two: six slots
+    assert out.startswith("Needed: 5 machines of the mix of unnamed: ")  # four and one that holds two: six slots
 
 
 def test_too_few_of_a_mix_leave_a_task_that_can_never_run(run, tmp_path):
@@ -307,22 +334,25 @@ def test_too_few_of_a_mix_leave_a_task_that_can_never_run(run, tmp_path):
     assert code == 0, said
     known = next(count for count in range(1, 5) if 3 in rows_in_mix(fleet, count))
     assert known > 1
-    assert f"{known} machines of unnamed" in out
+    assert f"{known} machines of the mix of unnamed" in out
     table = pl.read_csv(tmp_path / "S" / "sizes.csv")
     assert table.filter(machines=known - 1)["kept"].item() == (
         "no: 1 tasks can never run: asks cpu 4 cores, the largest machine has 2")
 
 
-def test_machines_that_are_too_small_are_said_and_nothing_is_run(run, site):
-    code, out, _ = run("size", site, "--kind", "cpu=1", "--objective", "wait.max < 1s", *ONE)
+def test_machines_that_are_too_small_are_said_and_nothing_is_run(run, site, tmp_path):
+    code, out, _ = run("size", site, "--kind", "cpu=1", "--objective", "wait.max < 1s", *ONE, "--out", tmp_path / "S")
     assert code == 1
-    assert "No number of machines of cpu 1 is enough" in out
+    assert not list(tmp_path.glob("*S*"))  # what is no answer is not kept
+    assert "No number of machines of cpu=1 is enough" in out
     assert "200 tasks can never run: one asks cpu 2 cores, the largest machine has 1" in out
 
 
-def test_a_limit_that_is_not_enough_is_said(run, site):
-    code, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", "--limit", 5, *ONE)
+def test_a_limit_that_is_not_enough_is_said(run, site, tmp_path):
+    code, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", "--limit", 5, *ONE, "--out",
+                       tmp_path / "S")
     assert code == 1
+    assert not list(tmp_path.glob("*S*"))
     assert "No number of machines up to 5 is enough" in out
     assert "On 5 machines, wait.max < 1s: " in out
 
@@ -350,13 +380,16 @@ def test_the_trace_comes_first_then_the_interval_then_what_to_buy(run, tmp_path)
     code, out, said = run(*asked, "--out", tmp_path / "S")
     assert code == 0, said
     said = " ".join(out.split())
-    found = re.match(r"(\d+) machines of cpu 1 The fewest machines with which wait\.p95 < 60s holds on the trace "
-                     r"itself\. 95 % intervals: (\d+) to (\d+) machines in the typical week, (\d+) to (\d+) in the "
-                     r"next one\. To buy: (\d+), enough for the next week with 95 % certainty\.", said)
-    own, low, high, next_low, next_high, buy = map(int, found.groups())
+    found = re.match(r"Buy (\d+) machines of cpu=1: 95 % of jobs wait less than 60 s, in the next week with 95 % "
+                     r"certainty\. The fewest machines with which wait\.p95 < 60s holds on the trace itself: (\d+)\. "
+                     r"95 % intervals: (\d+) to (\d+) machines in the typical week, (\d+) to (\d+) in the next one\. ",
+                     said)
+    buy, own, low, high, next_low, next_high = map(int, found.groups())
     assert next_low <= low <= own <= high <= next_high and own < buy <= next_high
     assert "7 days were drawn anew, 20 times for all users together and 20 times for each apart" in said
-    assert f"{own} machines of cpu 1" in (tmp_path / "S" / "report.html").read_text()
+    assert "A size has no interval of its own: each was run once, on the trace itself." in said
+    assert f"Buy {buy} machines of cpu=1: " in (tmp_path / "S" / "report.html").read_text()
+    assert len(read_fleet(tmp_path / "S" / "fleet").machines) == buy
     kept = json.loads((tmp_path / "S" / "size.json").read_bytes())
     weeks = kept["answers"][0]["weeks"]
     assert len(weeks["whole"]) == len(weeks["users"]) == 20 and weeks["buy"] == buy
@@ -398,6 +431,85 @@ def test_each_draw_has_the_answer_of_a_search_of_its_own(answers, start):
     found = answers_on(list(answers), search_, submit, told.append)
     assert found == {seed: answer if answer <= 50 else None for seed, answer in answers.items()}
     assert len(calls) == len(set(calls)) and told == list(range(1, len(answers) + 1))
+
+
+# Beside the answer: the log, growth, partitions, jobs of many tasks
+
+
+def logged(folder, waits):
+    """One-slot tasks, ten seconds apart, that ran for 5 s and of which the log knows these waits; None: it does not."""
+    folder.mkdir()
+    made = plain(*((10.0 * each, 5.0, 1) for each in range(len(waits))))
+    starts = [None if wait is None else 10.0 * each + wait for each, wait in enumerate(waits)]
+    replace(made, tasks=made.tasks.with_columns(recorded_start=pl.Series(starts, dtype=pl.Float64))).write(folder)
+    return folder
+
+
+def test_the_waits_of_the_log_stand_beside_those_of_the_sizes(run, tmp_path):
+    """Of ten waits of 1 to 10 s the 90 % percentile is 9 s; with one that the log does not know, that of nine is 9."""
+    asked = ("--kind", "cpu=1", "--objective", "wait.p90 < 1s", "--objective", "wait.max < 1min", *ONE)
+    whole = logged(tmp_path / "W", range(1, 11))
+    said = " ".join(run("size", whole, *asked)[1].split())
+    log = "The log itself, under its own scheduler on the machines of that time: wait.p90 9 s; wait.max 10 s"
+    assert f"{log}." in said
+    part = logged(tmp_path / "V", [*range(1, 10), None])
+    said = " ".join(run("size", part, *asked)[1].split())
+    assert "wait.p90 9 s; wait.max 9 s, of the 9 of 10 tasks whose start it knows." in said
+    assert "The log itself" not in run("size", whole, *asked, "--load", 2)[1]  # it is of another load
+    assert "The log itself" not in run("size", logged(tmp_path / "U", [None] * 3), *asked)[1]
+
+
+def test_growth_takes_more_machines(run, site, tmp_path):
+    """Two tasks a second for three seconds take six slots; at twice the load four a second take twelve."""
+    code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 100ms", "--load", 2, *ONE,
+                          "--out", tmp_path / "S")
+    assert code == 0, said
+    assert out.startswith("Buy 12 machines of cpu=2: at 2 times the load all tasks wait less than 100 ms, in one r")
+    assert "a day of the workload passes in 12 h" in " ".join(out.split())
+    code, out, said = run("simulate", "--scenario", tmp_path / "S" / "scenario.toml")
+    assert code == 0 and "on 12 machines" in out and "met: 0 s" in out, said
+
+
+def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):
+    """Three of cpu's tasks run at once, and one of gpu's: a pool takes four, gpu alone one."""
+    at = 1_700_000_000
+    lines = ["JobID|Partition|User|Submit|Start|Elapsed|State|AllocTRES"]
+    lines += [f"{number}|{'gpu' if number % 4 == 0 else 'cpu'}|u{number}|{at + number // 4 * 100}|"
+              f"{at + number // 4 * 100}|90|COMPLETED|cpu=1,mem=1G" for number in range(4, 44)]
+    (tmp_path / "jobs.txt").write_text("\n".join(lines) + "\n")
+    assert run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")[0] == 0
+    asked = ("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", "--objective", "wait.max < 1s", *ONE)
+    code, out, said = run(*asked)
+    assert code == 0, said
+    assert out.startswith("Buy 4 machines of cpu=1,memory=1Gi: all jobs wait less than 1 s, in one run.\n")
+    assert ("All machines are one pool for 2 partitions (cpu, gpu). One with nodes of its own is sized alone: "
+            "--only-queue cpu.") in " ".join(out.split())
+    _, out, _ = run(*asked, "--only-queue", "gpu")
+    assert out.startswith("Buy 1 machine of cpu=1,memory=1Gi: ") and "one pool" not in out
+    _, out, _ = run(*asked, "--only-queue", "gpu", "--only-queue", "cpu")
+    assert out.startswith("Buy 4 machines of ")
+    code, _, said = run(*asked, "--only-queue", "gpus")
+    assert code == 2
+    assert "only_queues: no job is in queue 'gpus'; the first parts of queues are cpu, gpu; did you mean 'gpu'?" in said
+
+
+def test_it_is_said_that_tasks_are_counted_where_jobs_have_several(run, site):
+    _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE)
+    assert "wait is of tasks: 1 jobs have 200, and each counts. job_wait counts a job once" in " ".join(out.split())
+    _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "job_wait.max < 1s", *ONE)
+    assert out.startswith("Buy 1 machine of cpu=2: all jobs wait less than 1 s") and "is of tasks" not in out
+
+
+def test_a_unit_that_is_missing_is_said(run, tmp_path):
+    memory = (CPU[0], Resource("memory", 1.0, "MiB"))
+    (tmp_path / "W").mkdir()
+    plain((0, 1, 1, 65_536), resources=memory).write(tmp_path / "W")
+    asked = ("size", tmp_path / "W", "--objective", "wait.max < 1s", *ONE, "--kind")
+    code, out, _ = run(*asked, "cpu=1,memory=128")
+    assert code == 1
+    assert "one asks memory 65,536 MiB, the largest machine has 128 MiB (did you mean 128Gi?)" in " ".join(out.split())
+    _, out, _ = run(*asked, "cpu=1,memory=64G")
+    assert "has 61,035 MiB (64G counts in powers of 1000; did you mean 64Gi?)" in " ".join(out.split())
 
 
 def test_processes_find_the_same(run, site):

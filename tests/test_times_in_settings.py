@@ -38,7 +38,7 @@ BESIDE = {  # what a time goes with
 # floats that are no times: counts, shares, factors, amounts
 OTHERS = {
     Federation: {"service_scale", "probe_ratio", "short_share", "push_ratio", "duration_weight"},
-    Scenario: {"scale", "reclaims_per_hour", "request_error", "usage_swing", "interference", "slow_start"},
+    Scenario: {"scale", "load", "reclaims_per_hour", "request_error", "usage_swing", "interference", "slow_start"},
     Rule: {"fail", "overrun", "cancel", "fail_after"}, LotesSettings: {"usage"}, Diurnal: {"amplitude"},
     FaultPlan: {"loss", "heartbeat_loss", "duplication", "reordering", "spike", "replay"}, Makespans: {"disparity"},
     Parameters: {"gap_shape", "type", "task_priority_rate", "service_priority_rate", "gangs"},

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from subak.errors import InputError
-from subak.quantities import Amount, amount_in, read_amount, read_number
+from subak.quantities import BINARY, BYTES, DECIMAL, Amount, amount_in, read_amount, read_number
 
 if TYPE_CHECKING:  # the names and limits are asked for by those who compute nothing, too
     import numpy as np
 
 Value = TypeVar("Value")
+BARE_MAX = 100_000  # of a larger number of bytes, or of a multiple, its unit was meant
 MANY = 1000  # from here on all digits of an amount are shown, and its thousands told apart
 AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
 GRACE = 4e-6  # of a unit: some eight times the last bit of a float near AMOUNT_MAX
@@ -142,6 +143,37 @@ def amount_words(resource: Resource, units: float) -> str:
     if of in ("", "units", resource.name, f"{resource.name}s"):
         return number
     return f"{number} {of.removesuffix('s') if number == '1' and of.isalpha() else of}"
+
+
+def largest_words(resource: Resource, asked: int, largest: int) -> str:
+    """Return what the largest machine has, in units, and the amount that was probably meant where a byte unit was not.
+
+    128 typed for a memory in MiB is 128 MiB, and 128G is 10^9-fold: Slurm's 128G, and most people's, is 128Gi.
+    """
+    said, size = amount_number(resource, largest), {**BYTES, "bytes": 1}.get(resource.of)
+    if size is None or not largest:
+        return said
+    there, wanted = (units * resource.unit * size for units in (largest, asked))  # bytes
+    for letter in "TG":
+        number = math.ceil(there / DECIMAL[letter])
+        whole = math.floor(number * DECIMAL[letter] / size / resource.unit + GRACE) == largest
+        if number < MANY and whole and wanted <= number * BINARY[f"{letter}i"]:
+            return (f"{amount_words(resource, largest)} ({number}{letter} counts in powers of 1000; did you mean "
+                    f"{number}{letter}i?)")
+    bare = there / size
+    meant = next((f"{bare:g}{suffix}" for suffix, larger in BINARY.items()
+                  if larger > size and wanted <= bare * larger), "")
+    if meant and bare == int(bare) and bare < BARE_MAX:
+        return f"{amount_words(resource, largest)} (did you mean {meant}?)"
+    return said
+
+
+def bare_words(capacity: Mapping[str, Amount], resources: tuple[Resource, ...]) -> str:
+    """Return in what the amounts of bytes are counted that were given as numbers alone; empty where none were."""
+    of = {resource.name: resource.of for resource in resources if resource.of in BYTES}
+    said = [f"{name} {amount:g} {of[name]}" for name, amount in capacity.items()
+            if name in of and not isinstance(amount, str)]
+    return f" ({', '.join(said)}: 256Gi and the like name their unit)" if said else ""
 
 
 def same_resources(first: tuple[Resource, ...], second: tuple[Resource, ...], what: str) -> None:

@@ -25,6 +25,7 @@ AnyScheduler = str | Scheduler | Callable[..., int]
 class Settings(TypedDict, total=False):
     """Keyword arguments of `run` and `compare`. What each means, and its default, is in a scenario file's table."""
 
+    load: float
     resample: str
     gangs: str
     interval: float | None

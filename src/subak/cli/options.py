@@ -44,7 +44,8 @@ MachinesOption = Annotated[int, typer.Option(
     show_default=False, rich_help_panel=INPUT)]
 CapacityOption = Annotated[list[str] | None, typer.Option(
     metavar="RESOURCE=AMOUNT,...", help="With --machines: the capacity of each machine, such as cpu=64,memory=256Gi or "
-                                        "cpu=50%; or once for each resource.",
+                                        "cpu=50%; or once for each resource. 256G is 7 % less than 256Gi, and 256 "
+                                        "alone is in what the workload counts, often MiB.",
     show_default=False, rich_help_panel=INPUT)]
 AddOption = Annotated[list[str] | None, typer.Option(
     metavar="N:RESOURCE=AMOUNT,...", help="Then add N alike machines, such as 200:cpu=0.5,memory=0.5, without "
@@ -89,6 +90,13 @@ class ScenarioOptions:
     scale: ScaleOption = 1.0
     remove: RemoveOption = None
     add_machines: AddOption = None
+    only_queues: Annotated[list[str] | None, _option(
+        "QUEUE", "Only the jobs of this queue and of those below it, such as gpu, a partition with nodes of its own; "
+                 "once for each [default: all jobs].", INPUT, "--only-queue")] = None
+    load: Annotated[float, _option(
+        "TIMES", "So many times the workload's load, such as 1.3 for 30 % more: its jobs are submitted that much more "
+                 "densely, and run for as long as they did. --measure-from and --measure-until stay instants of the "
+                 "workload as it is.", INPUT, show_default=True)] = 1.0
     resample: Annotated[str | None, _option(
         "|".join(RESAMPLES), "How a seed changes the workload. days: seed 1 is the trace, others draw its days anew, "
                              "whole ones or each user's (eighths of a trace of less than 5 days); model: another "
@@ -107,8 +115,8 @@ class ScenarioOptions:
                    "behind it].", TIME)] = None
     objectives: Annotated[list[str] | None, _option(
         "TEXT", "What must hold, such as 'wait.p95 < 60s for queue=prod'; once for each. Of wait, turnaround, "
-                "slowdown, completion and job_slowdown (of jobs): mean, median, max or a percentile; for queue, user, "
-                "priority, length (short, long) or class.", TIME, "--objective")] = None
+                "slowdown (of tasks), job_wait, completion and job_slowdown (of jobs): mean, median, max or a "
+                "percentile; for queue, user, priority, length (short, long) or class.", TIME, "--objective")] = None
     energy: Annotated[Path | None, _option(
         "FILE.toml", "What machines draw, what a kWh and a machine-hour cost and what a kWh emits: a file, or the name "
                      f"of a shipped one ({', '.join(energy_names())}); it is copied into the run folder. Objectives "

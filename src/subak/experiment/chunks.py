@@ -133,6 +133,8 @@ def _refuse_settings(scenario: Scenario, stored: StoredWorkload, outline: Worklo
     if scenario.resample != NONE and (scenario.resample != AUTO or len(scenario.seeds) > 1):
         raise InputError(f"in chunks: resample must be {NONE}, not {scenario.resample}; workloads are drawn anew in "
                          "memory")
+    if scenario.load != 1.0 or scenario.only_queues:
+        raise InputError("in chunks: load must be 1 and only_queues none; workloads are changed in memory")
     if stored.tasks <= EXACT_MAX:
         return
     if scenario.energy:

@@ -71,6 +71,7 @@ from subak.simulator.simulate import simulate
 from subak.tables import PACKED, write_table
 from subak.toml_files import write_toml
 from subak.version import VERSION
+from subak.workload.extent import at_load, of_queues
 from subak.workload.redraws import AUTO, NONE, REDRAWN
 from subak.workload.resample import resample_for, resampled, why_as_it_is
 from subak.workload.samples import is_path, workload_folder
@@ -105,7 +106,7 @@ def load_workload(scenario: Scenario) -> Workload:
     folder = workload_folder(scenario.workload)
     workload = read_workload(folder)
     scenario.workload_digest = digested("workload", folder, scenario.workload_digest)
-    return workload
+    return of_queues(workload, scenario.only_queues)
 
 
 def load_fleet(scenario: Scenario, workload: Workload) -> Fleet:
@@ -158,6 +159,7 @@ def refuse_unfit(
     *measured* is what is measured beside its objectives.
     """
     used_estimates(scenario.estimates, inputs[0])
+    at_load(inputs[0], scenario.load)
     overcommitted(inputs[1], scenario.interference)
     _refuse_undeclared(scenario, schedulers)
     faults, queues, failures = named_files(scenario)
@@ -201,12 +203,14 @@ def of_seed(
 ) -> tuple[Scenario, tuple[Workload, Fleet], Window]:
     """Return what a seed runs on, and the window, which is the same for all seeds; the scenario says how it was drawn.
 
-    Raises InputError where no task arrives in the window, or the workload cannot be redrawn as the scenario says.
+    Days are drawn before the load is changed, so that they are still of 24 h. Raises InputError where no task arrives
+    in the window, or the workload cannot be redrawn as the scenario says.
     """
     workload, fleet = inputs
     settled, window = settle_resample(scenario, workload), scenario_window(scenario, workload)
     drawn = resampled(workload, settled.resample, seed, window.begin, window.end)
-    return settled, (drawn, fleet), window
+    times = window._replace(begin=window.begin / scenario.load, end=window.end / scenario.load)
+    return settled, (at_load(drawn, scenario.load), fleet), times
 
 
 def settle_resample(scenario: Scenario, workload: Workload) -> Scenario:
@@ -425,6 +429,8 @@ def _options(
         options["until_s"] = scenario.until
     if scenario.resample != NONE:
         options["resample"] = scenario.resample
+    if scenario.load != 1.0:
+        options["load"] = scenario.load
     if scenario.slow_start != 1.0:
         options["slow_start"] = scenario.slow_start
     if search_moves is not None:

@@ -32,6 +32,7 @@ from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
 FOREVER = float("inf")
 GANGS = TOGETHER, APART = "together", "apart"
+LOAD_MIN, LOAD_MAX = 0.01, 100.0  # times that of the workload
 IN_MEMORY = ""  # the workload of a scenario that no file could hold
 
 
@@ -40,6 +41,8 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     workload: str = DEFAULT_SAMPLE  # a workload folder, or the name of a sample
     workload_digest: str = ""  # of its tables; a run is only repeated on the same
+    only_queues: list[str] = []  # the jobs of these and of those below, such as a partition; none named: all jobs
+    load: float = 1.0  # times the workload's: instants of submission are divided by it, run times are as they were
     fleet: str = ""  # a fleet folder; empty: the one inside the workload's
     fleet_digest: str = ""  # likewise
     machines: int = 0  # instead of a fleet: this many alike machines
@@ -88,6 +91,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             if twice is not None:
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
         refuse_unknown(self.schedulers)
+        self._refuse_extent()
         self._refuse_fleet()
         refuse_times(1.0 if self.interval is None else self.interval, self.until)
         self._refuse_measures()
@@ -107,6 +111,17 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def search(self) -> SearchSettings:
         """How long a scheduler that searches improves its plan. Raises InputError for what no search could mean."""
         return SearchSettings(self.search_seconds, self.search_moves)
+
+    def _refuse_extent(self) -> None:
+        """Refuse a load that nothing could be of, and one beside a scheduler that does as the log says."""
+        if not LOAD_MIN <= self.load <= LOAD_MAX:
+            raise InputError(f"load: must be a number from {LOAD_MIN:g} to {LOAD_MAX:g}, such as 1.3, not "
+                             f"{self.load:g}")
+        if not all(self.only_queues):
+            raise InputError(f"only_queues: must be names of queues, not {self.only_queues}")
+        logged = next((name for name in self.schedulers if is_recorded(name)), None)
+        if self.load != 1.0 and logged is not None:
+            raise InputError(f"load: must be 1 for {logged}, which does what the log says, not {self.load:g}")
 
     def _refuse_fleet(self) -> None:
         """Refuse machines that nobody could mean, and edits of them."""
@@ -172,8 +187,7 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError("energy: of machines that promise more CPU than they have it is not known what they draw; "
                              "leave out one of energy and interference")
         for name in self.schedulers:
-            known = SCHEDULERS.get(name.partition("+")[0])
-            if known is not None and known.recorded:
+            if is_recorded(name):
                 raise InputError(f"energy: {name} does not know on which machines tasks ran, so not what they drew")
 
     def _refuse_search(self) -> None:
@@ -267,6 +281,12 @@ def is_planned(scheduler: str) -> bool:
     """Whether a scheduler, by its name, goes by a plan of LoTES."""
     known = SCHEDULERS.get(scheduler.partition("+")[0])
     return known is not None and known.planned == LOTES
+
+
+def is_recorded(scheduler: str) -> bool:
+    """Whether a scheduler, by its name, does what the log says."""
+    known = SCHEDULERS.get(scheduler.partition("+")[0])
+    return known is not None and known.recorded
 
 
 def delays(scheduler: str) -> bool:

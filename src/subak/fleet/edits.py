@@ -17,7 +17,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet, uniform_fleet
 from subak.quantities import Amount, amount_text
-from subak.resources import AMOUNT_MAX, CPU, Resource, cpu_row, held_units, natural
+from subak.resources import AMOUNT_MAX, CPU, Resource, bare_words, cpu_row, held_units, natural
 from subak.tables import Provenance
 
 GOLDEN = (5**0.5 - 1) / 2  # its multiples, modulo 1, are spread more evenly than those of any other number
@@ -55,7 +55,8 @@ def removed(fleet: Fleet, amount: float, share: bool, capacity: Mapping[str, Amo
     alike = np.flatnonzero(_are_of(fleet, capacity, what))
     count = round(amount * alike.size) if share else int(amount)
     if count > alike.size or alike.size == 0:
-        raise InputError(f"{what}: the fleet has {alike.size:,} such machines")
+        raise InputError(f"{what}: the fleet has {alike.size:,} such machines"
+                         f"{bare_words(capacity, fleet.resources)}")
     if count == len(fleet.machines):
         raise InputError(f"{what}: must leave a machine, the fleet has {count:,}")
     stays = np.ones(len(fleet.machines), bool)

@@ -2,7 +2,8 @@
 
     MEASURE.STATISTIC  < | <= | > | >=  NUMBER[UNIT]  [for KEY=VALUE,KEY=VALUE]
 
-Measures: wait, turnaround (seconds, of tasks), slowdown (of tasks), completion (seconds, of jobs), job_slowdown.
+Measures: wait, turnaround (seconds, of tasks), slowdown (of tasks); of jobs job_wait (seconds until the first of its
+tasks starts), completion (seconds) and job_slowdown.
 Statistics: mean, median, max, and percentiles such as p95 or p99.9. Keys: queue (a path, with all below it), user,
 priority, length (short or long), class. What never started, or never ended, counts as endless: a scheduler does not
 keep an objective by leaving tasks out.
@@ -19,10 +20,10 @@ from typing import NamedTuple
 from subak.errors import InputError
 from subak.quantities import SECOND_UNITS, parse_duration
 
-OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("completion", "job_slowdown")
+OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("job_wait", "completion", "job_slowdown")
 OF_MACHINES = {"energy": "kwh", "cost": "cost", "carbon": "carbon"}  # and what summary.json calls the amount
 MACHINE_STATISTICS = ("total", "per_task", "per_used_hour")
-IN_SECONDS = ("wait", "turnaround", "completion")
+IN_SECONDS = ("wait", "turnaround", "job_wait", "completion")
 MEASURES = (*OF_TASKS, *OF_JOBS, *OF_MACHINES)
 KEYS = ("queue", "user", "priority", "length", "class")
 UNITS = {**dict.fromkeys(IN_SECONDS, SECOND_UNITS), "energy": {"Wh": 1e-3, "kWh": 1.0, "MWh": 1e3},

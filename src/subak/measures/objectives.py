@@ -82,7 +82,7 @@ def _condition(objective: Objective, tasks: pl.DataFrame, workload: Workload) ->
 def _values(measure: str, tasks: pl.DataFrame, jobs: pl.DataFrame) -> np.ndarray:
     """Return float64[task or job]; endless where it has not come to be."""
     if measure in OF_JOBS:
-        column = "completion" if measure == "completion" else "slowdown"
+        column = measure.removeprefix("job_")
         values = jobs.filter(pl.col("job").is_in(tasks["job"].unique().implode()))[column]
     elif measure == "wait":
         values = tasks["wait_time"]

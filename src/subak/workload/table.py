@@ -29,6 +29,8 @@ from subak.toml_files import read_toml, write_toml
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.predicates import OPERATORS
 
+QUEUES_ARE = "queues are"  # the remark of readers that make queues of several fields: partition/account/user
+OWN_NODES = ("partition", "virtual cluster")  # parts of such queues that have nodes of their own
 TIME_0 = "time 0 is"  # the remark of readers whose traces have a calendar
 QUEUE_LEVELS_MAX = 64  # of a tree of queues: what is done for each queue is done for all above it
 MARKS_A_TASK = 4  # so many more indices than tasks may there be for marks to be worth their memory

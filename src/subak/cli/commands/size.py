@@ -49,14 +49,18 @@ def size(
     question = settled(question, *loaded)
     at_once = processes or usable_cores()
     if out is None:
+        _shown(_answered(question, loaded, limit, at_once))
+        return
+    with new_folder(out, MARKER, overwrite, inputs) as folder:
         found = _answered(question, loaded, limit, at_once)
-    else:
-        with new_folder(out, MARKER, overwrite, inputs) as folder:
-            found = _answered(question, loaded, limit, at_once)
-            _write(folder, out, question, loaded[1], found)
+        _shown(found)
+        _write(folder, out, question, loaded[1], found)
+    echo(f"Wrote {out}; open {out / 'report.html'}", err=True)
+
+
+def _shown(found: Sizing) -> None:
+    """Show the answers, and end the command where no size is enough; then nothing is kept."""
     Console().print(sizing_text(found))
-    if out is not None:
-        echo(f"Wrote {out}; open {out / 'report.html'}", err=True)
     if found.best is None:
         raise CommandEndedError(NOT_ENOUGH)
 
@@ -84,11 +88,11 @@ def _write(folder: Path, out: Path, question: Question, candidates: list[Candida
         (folder / name).write_text(as_csv(size_table(found, answer)), encoding="utf-8", errors="backslashreplace")
     with unchecked():
         (folder / "report.html").write_bytes(sizing_page(found))
-    fewest = None if found.best is None else found.answers[found.best].fewest
-    if found.best is None or fewest is None:
+    count = None if found.best is None else found.answers[found.best].buy
+    if found.best is None or count is None:
         return
     (folder / "fleet").mkdir()
-    candidates[found.best].machines(fewest).write(folder / "fleet")
+    candidates[found.best].machines(count).write(folder / "fleet")
     scenario = msgspec.structs.replace(
         question.scenario, fleet=str(out.absolute() / "fleet"), fleet_digest="", machines=0, capacity={}, scale=1.0,
         remove=[], add_machines=[])

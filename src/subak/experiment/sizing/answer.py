@@ -90,15 +90,26 @@ class Sized(msgspec.Struct, frozen=True):
     rises: tuple[Rise, ...] = ()
     hopeless: str = ""  # why no number of these machines can be enough
     weeks: Weeks | None = None  # what weeks like a trace take; None where seeds draw no trace's days
+    of_fleet: bool = False  # the mix is the fleet's, so that nobody named machines to buy
+    buy_price: float | None = None  # of the machines to buy; None where prices are not given
 
     def size(self, machines: int) -> Size:
         """Return what came of a number of machines that was tried."""
         return next(each for each in self.sizes if each.machines == machines)
 
     @property
-    def price(self) -> float | None:
-        """Return what the fewest machines cost; None where there are none, or no prices."""
-        return None if self.fewest is None else self.size(self.fewest).price
+    def buy(self) -> int | None:
+        """Return the number to report: enough with certainty where draws or seeds say so, else the fewest."""
+        if self.weeks is not None:
+            return self.fewest if self.weeks.buy is None else self.weeks.buy
+        return self.fewest if self.high is None else self.high
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """What the objectives came to in the log, on the machines of that time."""
+
+    values: tuple[float, ...]
+    tasks: int  # that the log knows the start of
 
 
 class Sizing(msgspec.Struct, frozen=True):
@@ -112,12 +123,17 @@ class Sizing(msgspec.Struct, frozen=True):
     redrawn: Drawable | None  # the days that seeds draw from; None where they draw none
     answers: tuple[Sized, ...]
     best: int | None  # the answer of the lowest price, or of the fewest machines; None where there is none
+    jobs: int = 0  # of the workload
+    tasks: int = 0
+    load: float = 1.0  # times the workload's
+    partitions: tuple[str, ...] = ()  # queues that have nodes of their own, by what the trace says
+    recorded: Recorded | None = None  # None where the log knows no starts, or is of another load
 
 
 def best_of(answers: Sequence[Sized]) -> int | None:
-    """Return the place of the cheapest answer, or of the one with the fewest machines where there are no prices."""
-    found = [(answer.fewest if answer.price is None else answer.price, place)
-             for place, answer in enumerate(answers) if answer.fewest is not None]
+    """Return the place of the answer that is the cheapest to buy, or has the fewest machines where prices are none."""
+    found = [(answer.buy if answer.buy_price is None else answer.buy_price, place)
+             for place, answer in enumerate(answers) if answer.buy is not None]
     return min(found)[1] if found else None
 
 

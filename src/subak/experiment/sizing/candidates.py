@@ -67,6 +67,7 @@ class Candidate:
     name: str
     fleet: Fleet  # the mix
     prices: np.ndarray | None  # float64[machine], of those of the mix
+    of_fleet: bool = False  # nobody named these machines
 
     def machines(self, count: int) -> Fleet:
         """Return so many of them."""
@@ -92,7 +93,7 @@ def load_question(question: Question) -> tuple[Workload, list[Candidate]]:
     scenario = question.scenario
     if not question.kinds and not read:
         workload, fleet = load_inputs(scenario)
-        return workload, [Candidate(fleet.provenance.name, fleet, None)]
+        return workload, [Candidate(f"the mix of {fleet.provenance.name}", fleet, None, of_fleet=True)]
     any_capacity = question.kinds[0].capacity if question.kinds else read[0][1].machines[0].capacity
     workload, _ = load_inputs(scenario := msgspec.structs.replace(scenario, machines=1, capacity=any_capacity))
     question.scenario.workload_digest = scenario.workload_digest
@@ -112,7 +113,7 @@ def _candidate(path: Path | None, parts: list[Part], workload: Workload) -> Cand
     counts = [part.count for part in parts]
     known = [part.price for part in parts if part.price is not None]
     prices = np.repeat(known, counts) if known else None
-    name = ", ".join(f"{resource} {amount_text(amount)}" for resource, amount in parts[0].capacity.items())
+    name = ",".join(f"{resource}={amount_text(amount)}" for resource, amount in parts[0].capacity.items())
     return Candidate(name if path is None else f"the mix {path.stem}", fleet, prices)
 
 

@@ -10,6 +10,7 @@ from subak.experiment.run import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.scenario import Scenario, seeds_of
 from subak.experiment.sizing.answer import Size, Sized, Sizing, Weeks, best_of, value_of
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless
+from subak.experiment.sizing.recorded import recorded
 from subak.experiment.sizing.search import search
 from subak.experiment.sizing.trials import Submit, Tried
 from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
@@ -17,9 +18,10 @@ from subak.measures.intervals import TraceDays
 from subak.measures.objective import Objective, read_objective
 from subak.policy import find_scheduler
 from subak.workload.demand import demand, most_at_once
+from subak.workload.extent import at_load
 from subak.workload.redraws import DAYS
 from subak.workload.resample import Drawable, drawable
-from subak.workload.table import Workload
+from subak.workload.table import OWN_NODES, QUEUES_ARE, Workload
 
 NONE_WAITS = 2  # times the tasks that would run at once if none waited, for seeds that draw more: the default limit
 
@@ -52,12 +54,22 @@ def size(
     workload, candidates = loaded
     scenario = question.scenario
     objectives = [read_objective(text) for text in scenario.objectives]
-    days = _redrawn(scenario, workload)
-    answers = [_answer(_Sizes(question, place, candidate, submit, notify), objectives, (workload, limit), days)
+    days, grown = _redrawn(scenario, workload), at_load(workload, scenario.load)
+    answers = [_answer(_Sizes(question, place, candidate, submit, notify), objectives, (grown, limit), days)
                for place, candidate in enumerate(candidates)]
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
                   tuple(scenario.seeds), scenario.resample, days, tuple(answers),
-                  best_of(answers))
+                  best_of(answers), len(workload.jobs), len(workload.tasks), scenario.load, partitions_of(workload),
+                  recorded(scenario, (workload, candidates[0].machines(1)), objectives))
+
+
+def partitions_of(workload: Workload) -> tuple[str, ...]:
+    """Return the queues that have nodes of their own, by what the trace says of its queues; none where it says none."""
+    levels = str(workload.provenance.notes.get("remarks", {}).get(QUEUES_ARE, "")).split("/")
+    own = next((place for place, level in enumerate(levels) if level in OWN_NODES), None)
+    if own is None:
+        return ()
+    return tuple(workload.jobs["queue"].str.split("/").list.head(own + 1).list.join("/").unique().sort())
 
 
 def _redrawn(scenario: Scenario, workload: Workload) -> Drawable | None:
@@ -111,11 +123,12 @@ def _answer(
     most = asked or limit_of(workload, candidate)
     why = hopeless(workload, candidate)
     if why:
-        return Sized(candidate.name, most, (), None, hopeless=why)
+        return Sized(candidate.name, most, (), None, hopeless=why, of_fleet=candidate.of_fleet)
     found = search(candidate.name, sizes.trial, objectives, min(start_of(workload, candidate), most), most)
-    if days is None or found.fewest is None or not sizes.draws:
-        return found
-    return msgspec.structs.replace(found, weeks=sizes.weeks(found.fewest, most, objectives, days))
+    if days is not None and found.fewest is not None and sizes.draws:
+        found = msgspec.structs.replace(found, weeks=sizes.weeks(found.fewest, most, objectives, days))
+    price = None if found.buy is None else candidate.price(found.buy)
+    return msgspec.structs.replace(found, of_fleet=candidate.of_fleet, buy_price=price)
 
 
 def start_of(workload: Workload, candidate: Candidate) -> int:

@@ -16,7 +16,7 @@ from subak.workload.table import Workload
 LATER = {"schedulers", "seeds", "federation", "lotes", "objectives", "faults", "failures", "energy", "check_policy",
          "parameters", "search_seconds", "search_moves", *Terms._fields}
 OF_FLEETS = {"fleet", "fleet_digest", "machines", "capacity", "scale", "remove", "add_machines"}
-OF_DRAWS = {"resample", "measure_from", "measure_until"}
+OF_DRAWS = {"resample", "load", "measure_from", "measure_until"}
 FLEETS_KEPT = 16  # they are small beside workloads
 
 

@@ -9,7 +9,7 @@ from subak.experiment.sizing.answer import Sized, Sizing
 from subak.measures.objective import IN_SECONDS, Objective
 from subak.report.charts.parts import HEIGHT
 from subak.report.charts.times import seconds_ticks
-from subak.report.sizing.words import headline, interval_text, objectives_of, value_text
+from subak.report.sizing.words import in_short, interval_text, objectives_of, value_text
 
 ROOM_ABOVE = 3.0  # times the bound: what is drawn; sizes that are far too small are in the table
 ROOM_BESIDE = 1.6  # times the answer
@@ -78,4 +78,4 @@ def _top(points: list[dict[str, Any]], objective: Objective, sizing: Sizing) -> 
 def _subtitle(sizing: Sizing) -> str:
     answer = sizing.answers[0 if sizing.best is None else sizing.best]
     interval = interval_text(answer)
-    return headline(answer) + (f" (95 % interval {interval})" if interval else "")
+    return in_short(answer) + (f" (95 % interval {interval})" if interval else "")

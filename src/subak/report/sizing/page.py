@@ -38,10 +38,10 @@ def _best_first(sizing: Sizing) -> list[int]:
 def _card(sizing: Sizing, place: int) -> Markup:
     answer = sizing.answers[place]
     several = len(sizing.answers) > 1 and place == sizing.best
-    best = "The fewest" if answer.price is None else "The cheapest"
+    best = "The fewest" if answer.buy_price is None else "The cheapest"
     label = tags.tag("p", best, class_="label") if several else ""
     said = (tags.tag("p", sentence, class_="verdict") for sentence in sentences(sizing, answer))
-    return tags.tag("section", label, tags.tag("h2", headline(answer)), *said, class_="card-verdict")
+    return tags.tag("section", label, tags.tag("h2", headline(sizing, answer)), *said, class_="card-verdict")
 
 
 def _figure(sizing: Sizing, number: int) -> Markup:

@@ -7,11 +7,12 @@ from rich.table import Table
 from subak.experiment.sizing.answer import Size, Sized, Sizing
 from subak.measures.objective import Objective
 from subak.report.console import Text
+from subak.report.number_text import number_text
 from subak.report.sizing.words import (
     INTERVAL,
     TO_BUY,
-    buy_text,
     headline,
+    in_short,
     interval_text,
     notes,
     objectives_of,
@@ -25,12 +26,15 @@ FULL, BOUND, BEYOND = "\N{FULL BLOCK}", "\N{BOX DRAWINGS LIGHT VERTICAL}", ">"
 
 
 def sizing_text(sizing: Sizing) -> Group:
-    """Return all answers, each with its sizes, and the best one first of all."""
-    parts: list[RenderableType] = []
-    if len(sizing.answers) > 1:
+    """Return the line to report, then all answers, each with its sizes."""
+    several, parts = len(sizing.answers) > 1, list[RenderableType]()
+    if several:
+        if sizing.best is not None:
+            parts += [Text(headline(sizing, sizing.answers[sizing.best]), style="bold"), Text("")]
         parts += [_comparison(sizing), Text("")]
     for answer in sizing.answers:
-        parts += [Text(headline(answer), style="bold"), *(Text(said) for said in sentences(sizing, answer)), Text("")]
+        first = in_short(answer) if several else headline(sizing, answer)
+        parts += [Text(first, style="bold"), *(Text(said) for said in sentences(sizing, answer)), Text("")]
         if answer.sizes:
             parts += [_curve(sizing, answer), Text("")]
     tried = any(answer.sizes for answer in sizing.answers)
@@ -40,15 +44,13 @@ def sizing_text(sizing: Sizing) -> Group:
 def _comparison(sizing: Sizing) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("")
-    weeks = sizing.redrawn is not None
-    for title in ("machines", INTERVAL, *([TO_BUY] if weeks else []), *(["price"] if _priced(sizing) else [])):
+    for title in ("fewest", INTERVAL, TO_BUY, *(["price"] if _priced(sizing) else [])):
         table.add_column(title, justify="right", header_style="bold")
     for place, answer in enumerate(sizing.answers):
         best = place == sizing.best
-        price = next((text_of(row[1]) for row, size in zip(size_table(sizing, answer).rows, answer.sizes, strict=True)
-                      if size.machines == answer.fewest), "")
+        price = "" if answer.buy_price is None else number_text(answer.buy_price)
         cells = ["none" if answer.fewest is None else f"{answer.fewest:,}", interval_text(answer),
-                 *([buy_text(answer)] if weeks else []),
+                 "" if answer.buy is None else f"{answer.buy:,}",
                  *([f"{price}{' *' if best else ''}"] if _priced(sizing) else [])]
         table.add_row(*(Text(cell, style="bold green" if best else "") for cell in (answer.name, *cells)))
     return table
@@ -61,8 +63,9 @@ def _priced(sizing: Sizing) -> bool:
 def _curve(sizing: Sizing, answer: Sized) -> Table:
     found, objectives = size_table(sizing, answer), objectives_of(sizing)
     table = Table(box=None, padding=(0, 1), pad_edge=False)
-    # intervals of several objectives do not fit beside each other
-    places = [place for place, title in enumerate(found.titles) if len(objectives) == 1 or title != INTERVAL]
+    # intervals of several objectives do not fit beside each other, and none is worth no column
+    shown = len(objectives) == 1 and any(value.low is not None for size in answer.sizes for value in size.values)
+    places = [place for place, title in enumerate(found.titles) if shown or title != INTERVAL]
     for place in places:
         last = place == places[-1]
         table.add_column(Text(found.titles[place]), justify="left" if last else "right", overflow="fold",

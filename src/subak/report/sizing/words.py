@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterator
 
 from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks
 from subak.measures.intervals import SEEDS_MIN
-from subak.measures.objective import IN_SECONDS, Objective, read_objective
+from subak.measures.objective import IN_SECONDS, OF_TASKS, Objective, read_objective
 from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRACE, SPREAD_APART, parts_text, uneven
 from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text
+from subak.report.sizing.objective_words import said_objective
 from subak.report.tables.table import Amount, Cell, Table
 from subak.workload.days import DAY_S, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
 from subak.workload.resample import Drawable
 
 ENDLESS = "never"
+PARTITIONS_NAMED_MAX = 6
 INTERVAL = "95 % interval"
 TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says too little
 TO_BUY = "to buy"
@@ -25,14 +27,39 @@ def objectives_of(sizing: Sizing) -> list[Objective]:
     return [read_objective(text) for text in sizing.objectives]
 
 
-def headline(answer: Sized) -> str:
-    """Return an answer in a few words."""
-    if answer.fewest is None:
+def headline(sizing: Sizing, answer: Sized) -> str:
+    """Return the one line to report: how many machines, what they keep, and how surely."""
+    if answer.buy is None:
+        return in_short(answer)
+    do = "Needed:" if answer.of_fleet else "Buy"
+    return f"{do} {in_short(answer)}: {_kept(sizing)}, {_surely(sizing, answer)}."
+
+
+def in_short(answer: Sized) -> str:
+    """Return the machines to buy."""
+    if answer.buy is None:
         return f"No number of machines of {answer.name} is enough" if answer.hopeless else (
             f"No number of machines up to {answer.limit:,} is enough")
-    machines = counted(answer.fewest, "machine")
-    price = "" if answer.price is None else f" at {number_text(answer.price)}"
-    return f"{machines} of {answer.name}{price}"
+    price = "" if answer.buy_price is None else f" at {number_text(answer.buy_price)}"
+    return f"{counted(answer.buy, "machine")} of {answer.name}{price}"
+
+
+def _kept(sizing: Sizing) -> str:
+    """Return the objectives in words; of a workload whose jobs are of one task, tasks are called jobs."""
+    tasks = "jobs" if sizing.jobs == sizing.tasks else "tasks"
+    grown = "" if sizing.load == 1.0 else f"at {sizing.load:g} times the load "
+    return grown + " and ".join(said_objective(each, tasks) for each in objectives_of(sizing))
+
+
+def _surely(sizing: Sizing, answer: Sized) -> str:
+    """Return of what time or seeds the number to buy is known, and how surely."""
+    if sizing.redrawn is not None:
+        surely = answer.weeks is not None and answer.weeks.buy is not None
+        return f"in the next {stretch_text(sizing.redrawn)} with 95 % certainty" if surely else _over(sizing)
+    if len(sizing.seeds) == 1:
+        return _over(sizing)
+    over = f"in the mean over {len(sizing.seeds)} seeds"
+    return over if answer.high is None else f"{over} with 95 % certainty"
 
 
 def interval_text(answer: Sized) -> str:
@@ -53,19 +80,13 @@ def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
     elif answer.fewest is None:
         yield from _not_enough(sizing, answer)
     else:
-        over = "in the mean over the seeds" if sizing.redrawn is None else "on the trace itself"
-        yield f"The fewest machines with which {_all_hold(sizing)} {over}."
+        yield f"The fewest machines with which {_all_hold(sizing)} {_over(sizing)}: {answer.fewest:,}."
         yield _certainty(sizing, answer)
         if answer.weeks is not None and sizing.redrawn is not None:
             yield from _weeks(answer, answer.weeks, stretch_text(sizing.redrawn))
     if answer.fewest == 1:
         yield "It is the smallest size there is."
     yield from _exceptions(sizing, answer)
-
-
-def buy_text(answer: Sized) -> str:
-    """Return how many machines to buy; empty where that is not known."""
-    return "" if answer.weeks is None or answer.weeks.buy is None else f"{answer.weeks.buy:,}"
 
 
 def stretch_text(redrawn: Drawable) -> str:
@@ -76,7 +97,62 @@ def stretch_text(redrawn: Drawable) -> str:
 
 
 def notes(sizing: Sizing) -> list[str]:
-    """Return how the answers came about."""
+    """Return what to hold the answers against, and how they came about."""
+    return [*_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_single(sizing),
+            *_came_about(sizing)]
+
+
+def _over(sizing: Sizing) -> str:
+    if sizing.redrawn is not None:
+        return "on the trace itself"
+    return "in one run" if len(sizing.seeds) == 1 else "in the mean over the seeds"
+
+
+def _recorded(sizing: Sizing) -> Iterator[str]:
+    """Say what the objectives came to in the log."""
+    if sizing.recorded is None:
+        return
+    said = "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value)}"
+                     for each, value in zip(objectives_of(sizing), sizing.recorded.values, strict=True))
+    of = "" if sizing.recorded.tasks == sizing.tasks else (
+        f", of the {sizing.recorded.tasks:,} of {sizing.tasks:,} tasks whose start it knows")
+    yield f"The log itself, under its own scheduler on the machines of that time: {said}{of}."
+
+
+def _grown(sizing: Sizing) -> Iterator[str]:
+    if sizing.load != 1.0:
+        yield (f"At {sizing.load:g} times the load: instants of submission are divided by {sizing.load:g}, so that a "
+               f"day of the workload passes in {seconds_text(DAY_S / sizing.load)}; jobs run for as long as they did.")
+
+
+def _pooled(sizing: Sizing) -> Iterator[str]:
+    if len(sizing.partitions) > 1:
+        named = ", ".join(sizing.partitions[:PARTITIONS_NAMED_MAX])
+        more = len(sizing.partitions) - PARTITIONS_NAMED_MAX
+        yield (f"All machines are one pool for {len(sizing.partitions)} partitions ({named}"
+               f"{f' and {more} more' if more > 0 else ''}). One with nodes of its own is sized alone: --only-queue "
+               f"{sizing.partitions[0]}.")
+
+
+def _counted(sizing: Sizing) -> Iterator[str]:
+    """Say what is counted where jobs are of several tasks, and objectives of tasks."""
+    of_tasks = [each for each in objectives_of(sizing) if each.measure in OF_TASKS]
+    if sizing.jobs < sizing.tasks and of_tasks:
+        yield (f"{of_tasks[0].measure} is of tasks: {sizing.jobs:,} jobs have {sizing.tasks:,}, and each counts. "
+               "job_wait counts a job once, until the first of its tasks starts.")
+
+
+def _single(sizing: Sizing) -> Iterator[str]:
+    """Say why there are no intervals of single sizes."""
+    if any(value.low is not None for answer in sizing.answers for size in answer.sizes for value in size.values):
+        return
+    if sizing.redrawn is not None:
+        yield "A size has no interval of its own: each was run once, on the trace itself."
+    elif len(sizing.seeds) > 1:
+        yield f"A size has no interval of its own: that takes {SEEDS_MIN} seeds, there are {len(sizing.seeds)}."
+
+
+def _came_about(sizing: Sizing) -> list[str]:
     seeds = len(sizing.seeds)
     under = f"{sizing.workload} under {sizing.scheduler}.{STRICT if sizing.scheduler in STRICT_ORDERS else ''}"
     if sizing.redrawn is not None:
@@ -152,8 +228,7 @@ def _certainty(sizing: Sizing, answer: Sized) -> str:
     weeks, interval = answer.weeks, interval_text(answer)
     if weeks is not None and weeks.coming is not None and sizing.redrawn is not None:
         stretch, coming = stretch_text(sizing.redrawn), "{:,} to {:,}".format(*weeks.coming)
-        return (f"95 % intervals: {interval} machines in the typical {stretch}, {coming} in the next one. To buy: "
-                f"{weeks.buy:,}, enough for the next {stretch} with 95 % certainty.")
+        return f"95 % intervals: {interval} machines in the typical {stretch}, {coming} in the next one."
     if interval:
         return f"95 % interval: {interval} machines."
     if len(sizing.seeds) == 1:

@@ -18,7 +18,7 @@ from subak.placement.mapreduce.recipes import SearchSettings
 from subak.placement.schedulers import HOLD_BACK_AFTER, LOCALITY_WAIT
 from subak.queues.johnson import johnson_ranks
 from subak.queues.tree import TreeFile
-from subak.resources import CPU, amount_number, amount_words, cpu_row, same_resources
+from subak.resources import CPU, amount_words, cpu_row, largest_words, same_resources
 from subak.simulator.engine.distinct import distinct_columns
 from subak.simulator.engine.heap import build_events
 from subak.simulator.engine.interference import Interference, build_interference, no_interference
@@ -192,7 +192,7 @@ def _reason(request: np.ndarray, constraints: tuple[Constraint, ...], amounts: n
     for resource, asked, most in zip(workload.resources, request, amounts.max(axis=1), strict=True):
         if asked > most:
             return (f"asks {resource.name} {amount_words(resource, asked)}, "
-                    f"the largest {allowed} has {amount_number(resource, most)}")
+                    f"the largest {allowed} has {largest_words(resource, int(asked), int(most))}")
     return f"no {allowed} has all it asks together"
 
 

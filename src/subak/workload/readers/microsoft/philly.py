@@ -41,7 +41,7 @@ from subak.workload.readers.files.stream import Advance, Block, refuse_lines, re
 from subak.workload.readers.files.times import instant_text, known, number, stamp_seconds
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import NEVER_STARTED, SEEN_BEFORE, since_first, usual_rules, workload_of_rows
-from subak.workload.table import OUTCOMES, TIME_0
+from subak.workload.table import OUTCOMES, QUEUES_ARE, TIME_0
 
 RESOURCES = (Resource("gpu", 1e-3, "GPUs"),)
 OUTCOME_NAMES = {"Pass": "FINISH", "Failed": "FAIL", "Killed": "KILL"}
@@ -213,6 +213,7 @@ def _remarks(kept: pl.DataFrame, machines: pl.DataFrame | None, origin: float) -
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
     said[TIME_0] = instant_text(origin).removesuffix("+00:00") + " Pacific time"
+    said[QUEUES_ARE] = "virtual cluster/user"
     if machines is None:
         said["fleet"] = f"none written: there is no {MACHINES} beside the log"
     return said

@@ -45,6 +45,7 @@ from subak.workload.readers.rows import (
     workload_of_rows,
 )
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
+from subak.workload.table import QUEUES_ARE
 
 RESOURCES = (Resource("gpu", 1e-3, "GPUs"), Resource("cpu", 1e-3, "cores"))
 COLUMNS = ("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state", "submit_time", "start_time", "end_time")
@@ -127,4 +128,5 @@ def _remarks(kept: pl.DataFrame, origin: float) -> dict[str, int | float | str]:
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
     return said | clock_remarks(kept, origin) | {
+                   QUEUES_ARE: "virtual cluster/user",
                    "fleet": "none written: the published files do not say how many CPUs a node has"}

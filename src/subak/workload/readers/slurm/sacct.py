@@ -73,11 +73,13 @@ from subak.workload.readers.rows import (
 from subak.workload.readers.slurm.requests import COLUMNS, CPUS, held
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 from subak.workload.readers.started import limit, never_started, since_1970
+from subak.workload.table import QUEUES_ARE
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", 1e-3, "GPUs"))
 NEEDED = ("JobID", "Submit", "Start", "Elapsed", "State")
 OPTIONAL = ("Cluster", "User", "Account", "Partition", "Priority", "Eligible", "Timelimit", *COLUMNS)
 INSTANTS, DURATIONS = ("Submit", "Eligible", "Start"), ("Elapsed", "Timelimit")
+LEVELS = ("Partition", "Account", "User")  # of queues
 PIPES = Dialect("|", free="JobName")
 STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
 AGAIN = "its job was submitted again later, or stands there twice"
@@ -166,7 +168,7 @@ def jobs_of(rows: Rows, options: Options) -> pl.DataFrame:
     state = state_word(pl.col("State"))
     said = texts.select("line", "JobID", "Cluster", "User", "Account", "Partition", "AllocTRES", state=state,
                         priority=priority.clip(0, 2**31 - 1).cast(pl.Int32).fill_null(0), outcome=outcome_of(state))
-    names = [pl.col(name).str.replace_all("/", "_", literal=True) for name in ("Partition", "Account", "User")]
+    names = [pl.col(name).str.replace_all("/", "_", literal=True) for name in LEVELS]
     found = pl.concat([said, times, amounts], how="horizontal").select(
         "line", "JobID", "Cluster", *amounts.columns, "outcome", "priority", "skipped", "twice", "zoneless",
         submit="Submit", late=pl.col("Eligible") > pl.col("Submit"),
@@ -174,6 +176,7 @@ def jobs_of(rows: Rows, options: Options) -> pl.DataFrame:
         estimate="Timelimit", job=pl.col("JobID").str.extract(r"^(\d+(?:\+\d+)?)"),
         queue=pl.concat_str(names, separator="/", ignore_nulls=True), user=pl.col("User").fill_null("unknown"),
         gang=pl.lit(True), held=pl.col("AllocTRES").is_not_null(),
+        **{f"in {name}": pl.col(name).is_not_null() for name in LEVELS},
     )
     return faults.onto(found.with_columns(queue=pl.when(pl.col("queue") != "").then("queue").otherwise(
         pl.lit("unknown"))))
@@ -257,6 +260,9 @@ def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
         "jobs with run time 0": kept.filter(run_time=0.0).height,
     }
     said: dict[str, int | float | str] = {"amounts": _amounts_said(kept, options)}
+    levels = [name.lower() for name in LEVELS if kept[f"in {name}"].all()]
+    if levels:
+        said[QUEUES_ARE] = "/".join([*(["cluster"] if len(clusters) > 1 else []), *levels])
     said |= {name: count for name, count in counts.items() if count}
     if len(clusters) > 1:
         said["clusters (their jobs and queues begin with the name)"] = listed(tuple(clusters))

@@ -86,7 +86,7 @@ from subak.workload.readers.table.mapping import (
     zoned,
 )
 from subak.workload.readers.table.units import amount, resource
-from subak.workload.table import OUTCOMES, TIME_MAX_S
+from subak.workload.table import OUTCOMES, OWN_NODES, QUEUES_ARE, TIME_MAX_S
 
 SHOWN_ROWS = 3
 # What a number is taken for by its size; 1e8 s since 1970 is in 1973
@@ -351,6 +351,9 @@ def _remarks(kept: pl.DataFrame, columns: dict[str, Column], left: list[str],
         said["columns that are not read"] = listed(tuple(left))
     if not set(columns) - set(TARGETS):
         said["resources"] = "none mapped: each task asks for one slot"
+    queue = columns.get("queue")
+    if queue is not None and not queue.constant and queue.source.lower() in OWN_NODES:
+        said[QUEUES_ARE] = queue.source.lower()
     return said | {"fleet": "none written: a table of jobs names no machines"}
 
 

@@ -1,0 +1,42 @@
+"""What the objectives came to in the log that a workload was made of: the waits of today, beside those of the sizes."""
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from subak.errors import InputError
+from subak.experiment.run import scenario_window
+from subak.experiment.scenario import Scenario
+from subak.experiment.sizing.answer import Recorded
+from subak.fleet.table import Fleet
+from subak.measures.measured import values_of
+from subak.measures.objective import Objective
+from subak.measures.objectives import refuse_unconcerned
+from subak.measures.tasks.job_sums import sums_of
+from subak.measures.window import window_of
+from subak.policy import find_scheduler
+from subak.simulator.results import task_table, timeline_table
+from subak.simulator.simulate import simulate
+from subak.workload.stored import HeldWorkload
+from subak.workload.table import Workload
+
+
+def recorded(scenario: Scenario, inputs: tuple[Workload, Fleet], objectives: Sequence[Objective]) -> Recorded | None:
+    """Return what each objective came to in the log; None where it knows no starts, or is of another load.
+
+    The machines are any: the log does not say on which a task ran.
+    """
+    workload, fleet = inputs
+    if scenario.load != 1.0 or "recorded_start" not in workload.tasks.columns:
+        return None
+    window = scenario_window(scenario, workload)
+    known = replace(workload, tasks=workload.tasks.filter(pl.col("recorded_start").is_not_null()))
+    try:
+        refuse_unconcerned(objectives, HeldWorkload(known), window, lambda: sums_of(known))
+        window_of(known, window.begin, window.end)
+    except InputError:  # the log knows no start of a task that an objective is of
+        return None
+    outcome = simulate(known, fleet, find_scheduler("recorded"))
+    tasks = task_table(outcome, known, fleet)
+    values = values_of(tasks, timeline_table(outcome, known), known, window, list(objectives))
+    return Recorded(tuple(values), len(tasks))

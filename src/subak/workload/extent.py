@@ -1,0 +1,81 @@
+"""How much of a workload is run: the jobs of some queues alone, and a load that has grown or shrunk."""
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from subak.errors import InputError
+from subak.nearest import did_you_mean
+from subak.workload.table import TIME_0, Observed, Workload
+
+QUEUES_NAMED_MAX = 10  # in an error
+
+
+def at_load(workload: Workload, times: float) -> Workload:
+    """Return a workload whose jobs come *times* as densely: instants are divided by that, run times are as they were.
+
+    The log's own starts and calendar are not its any more. Raises InputError where all tasks arrive at once.
+    """
+    if times == 1.0:
+        return workload
+    arrival = workload.tasks["arrival"]
+    if arrival.is_empty() or arrival[0] == arrival[-1]:
+        raise InputError(f"load: must be 1, not {times:g}, for {workload.provenance.name}, whose tasks all arrive at "
+                         "once")
+    source, seen = workload.provenance, workload.observed
+    remarks = {name: value for name, value in source.notes.get("remarks", {}).items() if name != TIME_0}
+    provenance = msgspec.structs.replace(
+        source, origin=f"{source.origin}; at {times:g} times its load", notes={**source.notes, "remarks": remarks})
+    return replace(
+        workload, tasks=workload.tasks.with_columns(arrival / times).drop("recorded_start", strict=False),
+        observed=None if seen is None else Observed(seen.begin / times, seen.end / times), provenance=provenance)
+
+
+def of_queues(workload: Workload, queues: Sequence[str]) -> Workload:
+    """Return the jobs of these queues and of those below them; all of them where none is named.
+
+    Raises InputError for a queue that no job is in.
+    """
+    if not queues:
+        return workload
+    paths = workload.jobs["queue"]
+    inside = [(paths == queue) | paths.str.starts_with(f"{queue}/") for queue in queues]
+    for queue, rows in zip(queues, inside, strict=True):
+        if not rows.any():
+            raise _unknown(workload, queue)
+    source = workload.provenance
+    notes = {name: value for name, value in source.notes.items() if name != "parameters"}  # a model draws all queues
+    provenance = msgspec.structs.replace(source, name=f"{source.name} ({', '.join(queues)})", notes=notes)
+    return replace(_kept(workload, np.any([rows.to_numpy() for rows in inside], axis=0)), provenance=provenance)
+
+
+def _unknown(workload: Workload, queue: str) -> InputError:
+    known = workload.jobs["queue"].unique().sort()
+    firsts = known.str.split("/").list.first().unique().sort().to_list()
+    named = ", ".join(firsts[:QUEUES_NAMED_MAX]) + (" and others" if len(firsts) > QUEUES_NAMED_MAX else "")
+    return InputError(f"only_queues: no job is in queue {queue!r}; the first parts of queues are {named}"
+                      + did_you_mean(queue, [*firsts, *known.to_list()]))
+
+
+def _kept(workload: Workload, jobs: np.ndarray) -> Workload:
+    """Return a workload without the jobs that are not in *jobs*, bool[job]; rows keep their order."""
+    stages = jobs[workload.stages["job"].to_numpy()]
+    tasks = stages[workload.tasks["stage"].to_numpy()]
+    new_job, new_stage = (pl.Series((np.cumsum(rows) - rows).astype(np.uint32)) for rows in (jobs, stages))
+    kept = workload.stages.filter(stages)
+    kept = kept.with_columns(new_job.gather(kept["job"]).alias("job"), _renumbered(kept["depends_on"], new_stage))
+    rows = workload.tasks.filter(tasks)
+    return replace(workload, jobs=workload.jobs.filter(jobs), stages=kept,
+                   tasks=rows.with_columns(new_stage.gather(rows["stage"]).alias("stage")))
+
+
+def _renumbered(lists: pl.Series, new: pl.Series) -> pl.Series:
+    """Return lists of rows, each by its *new* number."""
+    table = pl.DataFrame({"row": np.arange(len(lists)), "old": lists})
+    found = table.explode("old").drop_nulls("old")
+    found = found.with_columns(new=new.gather(found["old"])).group_by("row", maintain_order=True).agg("new")
+    none = pl.lit([], pl.List(pl.UInt32))
+    return table.join(found, on="row", how="left", maintain_order="left").with_columns(
+        pl.col("new").fill_null(none))["new"].alias(lists.name)
