@@ -381,7 +381,7 @@ def test_the_trace_comes_first_then_the_interval_then_what_to_buy(run, tmp_path)
     assert code == 0, said
     said = " ".join(out.split())
     found = re.match(r"Buy (\d+) machines of cpu=1: 95 % of jobs wait less than 60 s, in the next week with 95 % "
-                     r"certainty\. The fewest machines with which wait\.p95 < 60s holds on the trace itself: (\d+)\. "
+                     r"certainty\. Fewest with which wait\.p95 < 60s holds on the trace itself: (\d+)\. "
                      r"95 % intervals: (\d+) to (\d+) machines in the typical week, (\d+) to (\d+) in the next one\. ",
                      said)
     buy, own, low, high, next_low, next_high = map(int, found.groups())

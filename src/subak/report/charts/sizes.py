@@ -77,5 +77,8 @@ def _top(points: list[dict[str, Any]], objective: Objective, sizing: Sizing) -> 
 
 def _subtitle(sizing: Sizing) -> str:
     answer = sizing.answers[0 if sizing.best is None else sizing.best]
+    if answer.buy is None:
+        return in_short(answer)
     interval = interval_text(answer)
-    return in_short(answer) + (f" (95 % interval {interval})" if interval else "")
+    around = f" (95 % interval {interval})" if interval else ""
+    return f"{answer.name}: fewest {answer.fewest:,}{around}, to buy {answer.buy:,}"

@@ -80,7 +80,7 @@ def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
     elif answer.fewest is None:
         yield from _not_enough(sizing, answer)
     else:
-        yield f"The fewest machines with which {_all_hold(sizing)} {_over(sizing)}: {answer.fewest:,}."
+        yield f"Fewest with which {_all_hold(sizing)} {_over(sizing)}: {answer.fewest:,}."
         yield _certainty(sizing, answer)
         if answer.weeks is not None and sizing.redrawn is not None:
             yield from _weeks(answer, answer.weeks, stretch_text(sizing.redrawn))
