@@ -4,7 +4,7 @@ import pytest
 from in_process import subak
 from subak.errors import InputError
 from subak.quantities import amount_in, parse_duration, read_amount, read_number, read_seconds
-from subak.resources import Resource, natural, parse_amounts
+from subak.resources import Resource, bare_words, largest_words, natural, parse_amounts
 
 GIB_IN_MIB = 1024
 
@@ -105,3 +105,31 @@ def test_mistakes_are_one_line(trace, options, words):
 def test_a_workload_is_named_as_its_folder_is(trace):
     assert 'name = "W"' in (trace / "workload.toml").read_text()
     assert "Provenance of W" in subak("inspect", trace).stdout
+
+
+MEMORY = Resource("memory", 1.0, "MiB")
+
+
+@pytest.mark.parametrize(("resource", "asked", "largest", "said"), [
+    (MEMORY, 65_536, 128, "128 MiB (did you mean 128Gi?)"),
+    (MEMORY, 128 * GIB_IN_MIB, 128, "128 MiB (did you mean 128Gi?)"),
+    (MEMORY, 129 * GIB_IN_MIB, 128, "128 MiB"),
+    (MEMORY, 129 * GIB_IN_MIB, 128 * GIB_IN_MIB, "131,072"),  # a machine that is too small, and no unit was meant
+    (MEMORY, 128 * GIB_IN_MIB, 122_070, "122,070 MiB (128G counts in powers of 1000; did you mean 128Gi?)"),
+    (MEMORY, 129 * GIB_IN_MIB, 122_070, "122,070"),  # nor would 128Gi do
+    (MEMORY, 2 * GIB_IN_MIB**2, 2_000_000_000_000 // 2**20,
+     "1,907,348 MiB (2T counts in powers of 1000; did you mean 2Ti?)"),
+    (MEMORY, 5, 0, "0"), (Resource("memory", 0.5, "GiB"), 512, 8, "4 GiB (did you mean 4Ti?)"),
+    (Resource("memory", 1.0, "bytes"), 2**30, 4, "4 bytes (did you mean 4Gi?)"),
+    (Resource("cpu", 1e-3, "cores"), 64_000, 32_000, "32"),
+    (Resource("memory", 1e-8, "of the largest machine"), 2, 1, "1e-08"),
+])
+def test_a_unit_that_was_probably_meant_is_said(resource, asked, largest, said):
+    assert largest_words(resource, asked, largest) == said
+
+
+def test_a_number_alone_says_in_what_it_is_counted():
+    resources = (Resource("cpu", 1.0, "cores"), MEMORY)
+    assert bare_words({"cpu": 4.0, "memory": 128.0}, resources) == (
+        " (memory 128 MiB: 256Gi and the like name their unit)")
+    assert bare_words({"cpu": 4.0, "memory": "128Gi"}, resources) == bare_words({}, resources) == ""

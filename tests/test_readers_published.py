@@ -75,6 +75,8 @@ def test_jobs_of_marconi100():
 
 def test_jobs_of_in2p3():
     conversion = read("in2p3", "09-by-hand.tsv")
+    assert conversion.remarks["queues are"] == "partition"  # with nodes of its own
+    assert "queues are" not in read("fdata", "23_03-by-hand.parquet").remarks
     assert rows(conversion) == [
         ("1", 1, 0.0, 60.0, 3600.0, 1000, 0), ("2", 1, 0.0, 60.0, 10.0, 4000, 0),
         ("3", 1, 0.0, 60.0, 3600.0, 5000, 1000),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from subak.errors import InputError
+from subak.experiment.sizing.size import partitions_of
 from subak.workload.readers import READERS
 from subak.workload.readers.files.stream import ignore_progress
 from subak.workload.readers.options import Options
@@ -257,12 +258,30 @@ def test_the_published_rows_of_helios(tmp_path):
     ]
     assert conversion.workload.requests.tolist() == [[1000, 4000, 1000, 8000], [1000, 16000, 1000, 16000]]
     assert conversion.workload.jobs["queue"].to_list() == ["vcJkd/uXBbc", "vchbv/uVMrF", "vcpDC/uzqls", "vc/u"]
+    assert partitions_of(conversion.workload) == ("vc", "vcJkd", "vchbv", "vcpDC")
     assert conversion.accounts[0].dropped == {"never started, so its run time is unknown": 2, "job seen before": 1}
 
 
 def test_a_state_that_slurm_has_not_is_named_in_helios(tmp_path):
     with pytest.raises(InputError, match="line 2: state must be one of Slurm's job states, not DONE"):
         read(tmp_path, PUBLISHED[0].replace("COMPLETED", "DONE"), name="helios", head=HELIOS)
+
+
+@pytest.mark.parametrize(("change", "levels"), [
+    (lambda line: line, "partition/account/user"), (lambda line: line.replace("|phys|", "||"), "partition/user"),
+    (lambda line: line.replace("|main|", "||"), "account/user"),
+])
+def test_what_the_parts_of_queues_are_is_said(tmp_path, change, levels):
+    conversion = read(tmp_path, job(), change(job("101", submit=30)))
+    assert conversion.remarks["queues are"] == levels
+    assert partitions_of(conversion.workload) == (("main",) if "partition" in levels else ())
+
+
+def test_partitions_of_several_clusters_are_apart(tmp_path):
+    lines = [f"{line}|{cluster}" for cluster in ("east", "west") for line in (job(), job("101", submit=30))]
+    conversion = read(tmp_path, *lines, head=f"{HEAD}|Cluster")
+    assert conversion.remarks["queues are"] == "cluster/partition/account/user"
+    assert partitions_of(conversion.workload) == ("east/main", "west/main")
 
 
 def test_where_nobody_says_what_was_asked_for_no_job_held_more(tmp_path):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the names and limits are asked for by those who compute not
     import numpy as np
 
 Value = TypeVar("Value")
-BARE_MAX = 100_000  # of a larger number of bytes, or of a multiple, its unit was meant
+MACHINE_BYTES_MAX = 2.0**46  # 64 TiB: nobody means a machine with more memory
 MANY = 1000  # from here on all digits of an amount are shown, and its thousands told apart
 AMOUNT_MAX = 2**31 - 1  # amounts are int32 so that a pass over the machines stays in the vector unit's lanes
 GRACE = 4e-6  # of a unit: some eight times the last bit of a float near AMOUNT_MAX
@@ -162,10 +162,10 @@ def largest_words(resource: Resource, asked: int, largest: int) -> str:
                     f"{number}{letter}i?)")
     bare = there / size
     meant = next((f"{bare:g}{suffix}" for suffix, larger in BINARY.items()
-                  if larger > size and wanted <= bare * larger), "")
-    if meant and bare == int(bare) and bare < BARE_MAX:
+                  if larger > size and wanted <= bare * larger <= MACHINE_BYTES_MAX), "")
+    if meant and bare == int(bare):
         return f"{amount_words(resource, largest)} (did you mean {meant}?)"
-    return said
+    return amount_words(resource, largest) if wanted > MANY * there else said
 
 
 def bare_words(capacity: Mapping[str, Amount], resources: tuple[Resource, ...]) -> str:

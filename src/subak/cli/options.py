@@ -44,8 +44,8 @@ MachinesOption = Annotated[int, typer.Option(
     show_default=False, rich_help_panel=INPUT)]
 CapacityOption = Annotated[list[str] | None, typer.Option(
     metavar="RESOURCE=AMOUNT,...", help="With --machines: the capacity of each machine, such as cpu=64,memory=256Gi or "
-                                        "cpu=50%; or once for each resource. 256G is 7 % less than 256Gi, and 256 "
-                                        "alone is in what the workload counts, often MiB.",
+                                        "cpu=50%; or once for each resource. 256G is 7 % less than 256Gi, 256 alone "
+                                        "often MiB.",
     show_default=False, rich_help_panel=INPUT)]
 AddOption = Annotated[list[str] | None, typer.Option(
     metavar="N:RESOURCE=AMOUNT,...", help="Then add N alike machines, such as 200:cpu=0.5,memory=0.5, without "
@@ -91,12 +91,11 @@ class ScenarioOptions:
     remove: RemoveOption = None
     add_machines: AddOption = None
     only_queues: Annotated[list[str] | None, _option(
-        "QUEUE", "Only the jobs of this queue and of those below it, such as gpu, a partition with nodes of its own; "
-                 "once for each [default: all jobs].", INPUT, "--only-queue")] = None
+        "QUEUE", "Only the jobs of this queue and of those below it, such as a partition; once for each [default: all "
+                 "jobs].", INPUT, "--only-queue")] = None
     load: Annotated[float, _option(
-        "TIMES", "So many times the workload's load, such as 1.3 for 30 % more: its jobs are submitted that much more "
-                 "densely, and run for as long as they did. --measure-from and --measure-until stay instants of the "
-                 "workload as it is.", INPUT, show_default=True)] = 1.0
+        "TIMES", "So many times the workload's load, such as 1.3: jobs are submitted that much more densely, and run "
+                 "for as long as they did.", INPUT, show_default=True)] = 1.0
     resample: Annotated[str | None, _option(
         "|".join(RESAMPLES), "How a seed changes the workload. days: seed 1 is the trace, others draw its days anew, "
                              "whole ones or each user's (eighths of a trace of less than 5 days); model: another "

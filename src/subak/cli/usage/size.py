@@ -38,9 +38,8 @@ def size(
         show_default=False)] = None,
     kinds: Annotated[list[str] | None, typer.Option(
         "--kind", metavar="RESOURCE=AMOUNT,...", help="The machines to count, such as cpu=64,memory=256Gi (256G is 7 % "
-                                                      "less, 256 alone is in what the workload counts, often MiB); "
-                                                      "once for each kind that may be chosen [default: the mix of the "
-                                                      "fleet].",
+                                                      "less, 256 alone often MiB); once for each kind that may be "
+                                                      "chosen [default: the mix of the fleet].",
         show_default=False, rich_help_panel=INPUT)] = None,
     prices: Annotated[list[float] | None, typer.Option(
         "--price", metavar="AMOUNT", help="Of a machine, in any unit; once for each --kind, in their order.",
@@ -64,18 +63,15 @@ def size(
 ) -> None:
     """Find the fewest machines, or the cheapest kind of them, with which all objectives hold.
 
-    The first line is the answer to report: so many machines, what they keep, and how surely. Below it are the fewest
-    that do, the intervals and the curve. Sizes are tried by bisection. Of a generated workload each is tried with the
-    same seeds, and the answer has a 95 % interval over them. Of a trace the answer is the trace's own; draws of its
-    days, each with an answer of its own, say what a typical stretch of its length, such as a week, and the next one may
-    take, and how many machines to buy. A size on which a task can never run, because no machine is large enough, misses
-    every objective. Where the trace says when its tasks started, their own waits are said, too.
+    The first line is the answer to report. Sizes are tried by bisection. Of a generated workload each is tried with the
+    same seeds, and the answer has a 95 % interval over them. Of a trace the fewest machines are the trace's own; draws
+    of its days say what a typical stretch of its length, such as a week, and the next one may take, and how many to
+    buy. A size on which a task can never run, because no machine is large enough, misses every objective.
 
-    - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1,memory=1` counts machines of one kind.
+    - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1,memory=1` counts machines of one kind; with `--load 1.3`
+      for 30 % more load, with `--only-queue gpu` for one partition.
     - `subak size W --objective 'wait.p95 < 60s'` keeps the mix of W's fleet.
     - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1 --price 5 --kind cpu=4 --price 18` finds the cheaper kind.
-    - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1,memory=1 --load 1.3` asks for 30 % more load.
-    - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1,memory=1 --only-queue gpu` sizes one partition alone.
     - `subak size W --objective 'wait.p95 < 60s' --out S`, then `subak compare --scenario S/scenario.toml`, looks at it.
 
     Where no size that was tried is enough the exit code is 1, and nothing is kept. A file for --mix keeps proportions,
