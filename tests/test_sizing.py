@@ -495,7 +495,7 @@ def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):
 
 def test_it_is_said_that_tasks_are_counted_where_jobs_have_several(run, site):
     _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE)
-    assert "wait is of tasks: 1 jobs have 200, and each counts. job_wait counts a job once" in " ".join(out.split())
+    assert "wait is of tasks: 1 job has 200, and each counts. job_wait counts a job once" in " ".join(out.split())
     _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "job_wait.max < 1s", *ONE)
     assert out.startswith("Buy 1 machine of cpu=2: all jobs wait less than 1 s") and "is of tasks" not in out
 

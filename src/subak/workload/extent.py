@@ -1,4 +1,4 @@
-"""How much of a workload is run: the jobs of some queues alone, and a load that has grown or shrunk."""
+"""Keeps the jobs of some queues alone, and raises or lowers the load of a workload."""
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the objectives came to in the log that a workload was made of: the waits of today, beside those of the sizes."""
+"""Measures the waits of the log that a workload was made of, to stand beside those of sizes."""
 from collections.abc import Sequence
 from dataclasses import replace
 

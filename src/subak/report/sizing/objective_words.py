@@ -1,4 +1,4 @@
-"""An objective as a sentence says it: "95 % of jobs wait less than 10 min"."""
+"""Says an objective as a sentence: "95 % of jobs wait less than 10 min"."""
 from subak.measures.objective import IN_SECONDS, OF_JOBS, Objective, level_of
 from subak.report.number_text import seconds_text
 

@@ -41,7 +41,7 @@ def in_short(answer: Sized) -> str:
         return f"No number of machines of {answer.name} is enough" if answer.hopeless else (
             f"No number of machines up to {answer.limit:,} is enough")
     price = "" if answer.buy_price is None else f" at {number_text(answer.buy_price)}"
-    return f"{counted(answer.buy, "machine")} of {answer.name}{price}"
+    return f"{counted(answer.buy, 'machine')} of {answer.name}{price}"
 
 
 def _kept(sizing: Sizing) -> str:
@@ -137,8 +137,9 @@ def _pooled(sizing: Sizing) -> Iterator[str]:
 def _counted(sizing: Sizing) -> Iterator[str]:
     """Say what is counted where jobs are of several tasks, and objectives of tasks."""
     of_tasks = [each for each in objectives_of(sizing) if each.measure in OF_TASKS]
+    have = "has" if sizing.jobs == 1 else "have"
     if sizing.jobs < sizing.tasks and of_tasks:
-        yield (f"{of_tasks[0].measure} is of tasks: {sizing.jobs:,} jobs have {sizing.tasks:,}, and each counts. "
+        yield (f"{of_tasks[0].measure} is of tasks: {counted(sizing.jobs, 'job')} {have} {sizing.tasks:,}, and each counts. "
                "job_wait counts a job once, until the first of its tasks starts.")
 
 
