@@ -139,8 +139,8 @@ def _counted(sizing: Sizing) -> Iterator[str]:
     of_tasks = [each for each in objectives_of(sizing) if each.measure in OF_TASKS]
     have = "has" if sizing.jobs == 1 else "have"
     if sizing.jobs < sizing.tasks and of_tasks:
-        yield (f"{of_tasks[0].measure} is of tasks: {counted(sizing.jobs, 'job')} {have} {sizing.tasks:,}, and each counts. "
-               "job_wait counts a job once, until the first of its tasks starts.")
+        yield (f"{of_tasks[0].measure} is of tasks: {counted(sizing.jobs, 'job')} {have} {sizing.tasks:,}, and each "
+               "counts. job_wait counts a job once, until the first of its tasks starts.")
 
 
 def _single(sizing: Sizing) -> Iterator[str]:
