@@ -225,6 +225,15 @@ def test_what_is_not_modelled_is_remarked(tmp_path):
     assert conversion.remarks["TRES that are not modelled"] == "fs/disk, license/x"
 
 
+def test_a_missing_time_limit_is_a_remark(tmp_path):
+    head = "JobID|State|Submit|Start|Elapsed|AllocTRES"
+    line = f"100|COMPLETED|{MONDAY}|{MONDAY}|01:00:00|cpu=8,mem=16G,node=1"
+    for conversion in (read(tmp_path, line, head=head), read(tmp_path, job(limit="UNLIMITED"))):
+        assert len(conversion.workload.tasks) == 1
+        assert conversion.remarks["estimates"] == "none: no job that is kept has a Timelimit"
+    assert "estimates" not in read(tmp_path, job(), job("101", limit="")).remarks
+
+
 def test_needed_columns_are_named(tmp_path):
     with pytest.raises(InputError, match=r"line 1: must name the columns JobID, .*; Start is missing"):
         read(tmp_path, "1|2", head="JobID|Submit|Elapsed|State|ReqTRES")

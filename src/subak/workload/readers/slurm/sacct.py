@@ -82,6 +82,7 @@ INSTANTS, DURATIONS = ("Submit", "Eligible", "Start"), ("Elapsed", "Timelimit")
 LEVELS = ("Partition", "Account", "User")  # of queues
 PIPES = Dialect("|", free="JobName")
 STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
+NO_ESTIMATES = "none: no job that is kept has a Timelimit"
 AGAIN = "its job was submitted again later, or stands there twice"
 
 
@@ -264,6 +265,8 @@ def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
     if levels:
         said[QUEUES_ARE] = "/".join([*(["cluster"] if len(clusters) > 1 else []), *levels])
     said |= {name: count for name, count in counts.items() if count}
+    if not kept["estimate"].count():
+        said["estimates"] = NO_ESTIMATES
     if len(clusters) > 1:
         said["clusters (their jobs and queues begin with the name)"] = listed(tuple(clusters))
     said |= clock_remarks(kept, origin)
