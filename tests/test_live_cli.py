@@ -232,7 +232,7 @@ SHARE = 'with --cpu 0.25 four tasks share a core (docs/jobs.md, "Sharing a core"
 
 def test_who_waits_for_full_machines_is_told_how_to_share_them(serving, run, monkeypatch):
     """`run` says so after a while, `list` below the table; not of jobs that ask for little, or that run."""
-    run("run", "--detach", "-n", "12", "--", "sleep")
+    run("run", "--detach", "-n", "13", "--", "sleep")
     assert run("list")[2] == ""
     monkeypatch.setattr("subak.cli.live.submit.FULL_S", 0.1)
     service = serving.services["g0"]
