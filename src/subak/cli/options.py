@@ -40,7 +40,7 @@ FleetOption = Annotated[Path | None, typer.Option(
     metavar="FOLDER", help="The fleet folder [default: the folder `fleet` in the workload's].", show_default=False,
     rich_help_panel=INPUT)]
 MachinesOption = Annotated[int, typer.Option(
-    metavar="N", min=0, help="Instead of a fleet: N alike machines, of the size that --capacity gives.",
+    metavar="N", min=0, help="Instead of a fleet: N identical machines of the size given by --capacity.",
     show_default=False, rich_help_panel=INPUT)]
 CapacityOption = Annotated[list[str] | None, typer.Option(
     metavar="RESOURCE=AMOUNT,...", help="With --machines: the capacity of each machine, such as cpu=64,memory=256Gi or "
@@ -48,16 +48,16 @@ CapacityOption = Annotated[list[str] | None, typer.Option(
                                         "often MiB.",
     show_default=False, rich_help_panel=INPUT)]
 AddOption = Annotated[list[str] | None, typer.Option(
-    metavar="N:RESOURCE=AMOUNT,...", help="Then add N alike machines, such as 200:cpu=0.5,memory=0.5, without "
+    metavar="N:RESOURCE=AMOUNT,...", help="Then add N identical machines, such as 200:cpu=0.5,memory=0.5, without "
                                           "attributes; once for each kind.",
     show_default=False, rich_help_panel=INPUT)]
 RemoveOption = Annotated[list[str] | None, typer.Option(
-    metavar="N|P%[:RESOURCE=AMOUNT,...]", help="Then take N machines out, or P per cent, evenly over the kinds; or of "
-                                               "those with just that much, such as 100:cpu=0.5.",
+    metavar="N|P%[:RESOURCE=AMOUNT,...]", help="Then remove N machines, or P per cent, evenly over the kinds; or only "
+                                               "machines with exactly this capacity, such as 100:cpu=0.5.",
     show_default=False, rich_help_panel=INPUT)]
 ScaleOption = Annotated[float, typer.Option(
-    metavar="TIMES", help="So many times the machines, of the same mix: copies, or evenly fewer. Before --remove and "
-                          "--add-machines.", rich_help_panel=INPUT)]
+    metavar="TIMES", help="Multiply the number of machines, keeping the mix: 1.5 adds copies, 0.9 removes evenly. "
+                          "Applies before --remove and --add-machines.", rich_help_panel=INPUT)]
 OverwriteOption = Annotated[bool, typer.Option(
     "--overwrite", help="Replace the folder of --out if it exists and is one of subak's.", rich_help_panel=OUTPUT)]
 
@@ -94,123 +94,126 @@ class ScenarioOptions:
         "QUEUE", "Only the jobs of this queue and of those below it, such as a partition; once for each [default: all "
                  "jobs].", INPUT, "--only-queue")] = None
     load: Annotated[float, _option(
-        "TIMES", "So many times the workload's load, such as 1.3: jobs are submitted that much more densely, and run "
-                 "for as long as they did.", INPUT, show_default=True)] = 1.0
+        "TIMES", "Multiply the load, such as 1.3: jobs arrive that much more densely, with the same run "
+                 "times.", INPUT, show_default=True)] = 1.0
     resample: Annotated[str | None, _option(
-        "|".join(RESAMPLES), "How a seed changes the workload. days: seed 1 is the trace, others draw its days anew, "
-                             "whole ones or each user's (eighths of a trace of less than 5 days); model: another "
-                             "workload of the model that generated it; none: not at all [default: auto, which draws "
-                             "where there are several seeds, and says where a trace tells too little].", INPUT)] = None
+        "|".join(RESAMPLES), "How a seed changes the workload. days: seed 1 is the trace; others redraw its days, "
+                             "whole or user by user (eighths of a trace shorter than 5 days). model: another workload "
+                             "from the model that generated it. none: not at all [default: auto: redraw if there are "
+                             "several seeds, and warn if the trace has too few days].", INPUT)] = None
     interval: Annotated[float | None, _option(
         DURATION, "Length of the timeline's intervals [default: about 400 over the arrivals].", TIME)] = None
     until: Annotated[float, _option(
         DURATION, "Stop at this instant, such as 5400, 1h30m, 2d or 1-02:30:00 "
                     "[default: when everything has ended].", TIME)] = FOREVER
     measure_from: Annotated[float | None, _option(
-        DURATION, "Measure the tasks that arrive then or later, and means over time from then on [default: the first "
-                   "arrival that the workload shows as it came].", TIME)] = None
+        DURATION, "Start of the measured window: tasks that arrive from then on, and averages over time from then on "
+                  "[default: the first arrival whose true time the workload shows].", TIME)] = None
     measure_until: Annotated[float | None, _option(
-        DURATION, "Measure up to then; inf: to the end of the run [default: the last arrival, so without the drain "
-                   "behind it].", TIME)] = None
+        DURATION, "End of the measured window; inf: the end of the run [default: the last arrival, which leaves out "
+                  "the drain].", TIME)] = None
     objectives: Annotated[list[str] | None, _option(
-        "TEXT", "What must hold, such as 'wait.p95 < 60s for queue=prod'; once for each. Of wait, turnaround, "
-                "slowdown (of tasks), job_wait, completion and job_slowdown (of jobs): mean, median, max or a "
-                "percentile; for queue, user, priority, length (short, long) or class.", TIME, "--objective")] = None
+        "TEXT", "An objective, such as 'wait.p95 < 60s for queue=prod'; once for each. Measures: wait, turnaround, "
+                "slowdown (of tasks), job_wait, completion and job_slowdown (of jobs), each as mean, median, max or a "
+                "percentile. Groups: queue, user, priority, length (short, long) or "
+                "class.", TIME, "--objective")] = None
     energy: Annotated[Path | None, _option(
         "FILE.toml", "What machines draw, what a kWh and a machine-hour cost and what a kWh emits: a file, or the name "
                      f"of a shipped one ({', '.join(energy_names())}); it is copied into the run folder. Objectives "
                      "may then be of energy, cost and carbon, such as 'energy.total < 500kWh'.", TIME)] = None
     gangs: Annotated[str, _option(
-        "|".join(GANGS), "Gangs, whose tasks start together, under schedulers that start tasks one by one: together "
-                         "refuses them; apart takes gangs apart, and every table says so.", TIME,
+        "|".join(GANGS), "Workloads with gangs (tasks that start together) under schedulers that start tasks one by "
+                         "one: together refuses them; apart splits the gangs, and every table says so.", TIME,
         show_default=True)] = TOGETHER
     slow_start: Annotated[float, _option(
-        "SHARE", "Tasks that wait for a stage may start when this share of its tasks has ended; they hold their "
-                 "machine until all have, and copy what is there meanwhile.", TIME, show_default=True)] = 1.0
+        "SHARE", "Tasks may start when this share of the tasks of their predecessor stage has ended. They hold their "
+                 "machine until all have ended, and copy available output meanwhile.", TIME, show_default=True)] = 1.0
     locality_wait: Annotated[float, _option(
-        DURATION, "For delay-scheduling: how long a stage waits for a machine that holds its input, and then as long "
-                   "for one of its rack; 0: fair sharing without a delay.", TIME, show_default=True)] = LOCALITY_WAIT
+        DURATION, "For delay-scheduling: how long a stage waits for a machine that holds its input, and then equally "
+                  "long for one in the same rack; 0: fair sharing without "
+                  "delay.", TIME, show_default=True)] = LOCALITY_WAIT
     search_seconds: Annotated[float, _option(
-        DURATION, "For hmhs-search: how long to improve the plan; the kept scenario holds how many moves that were, "
-                   "and so repeats it.", TIME, show_default=True)] = 1.0
+        DURATION, "For hmhs-search: how long to improve the plan. The kept scenario records the number of moves, so it "
+                  "can be repeated.", TIME, show_default=True)] = 1.0
     search_moves: Annotated[int | None, _option(
         "N", "For hmhs-search: try exactly so many moves instead.", TIME, min=0)] = None
     scenario: Annotated[Path | None, _option(
-        "FILE.toml", "Read all of this from a scenario file, such as a run folder's scenario.toml; not together with "
-                     "other options than --out.", INPUT)] = None
+        "FILE.toml", "Read all settings from a scenario file, such as a run folder's scenario.toml; only --out may be "
+                     "added.", INPUT)] = None
     federation: Annotated[Path | None, _option(
-        "FILE.toml", "Settings of the schedulers that are federations, a key each, such as probe_ratio = 3; the "
-                     "options below come before it.", FEDERATED)] = None
+        "FILE.toml", "Settings of federations, one key each, such as probe_ratio = 3; the options below override "
+                     "it.", FEDERATED)] = None
     global_masters: Annotated[int | None, _option(
-        "N", "Global masters; also schedulers that sample, and distributors [default: 10].", FEDERATED)] = None
+        "N", "Number of global masters; for other federations, of sampling schedulers or distributors [default: "
+             "10].", FEDERATED)] = None
     local_masters: Annotated[int | None, _option(
-        "N", "Local masters, each with a cluster of its own [default: the clusters that the fleet names, or 10].",
+        "N", "Number of local masters, one for each cluster [default: the clusters that the fleet names, or 10].",
         FEDERATED)] = None
     heartbeat: Annotated[float | None, _option(
-        DURATION, "Between a local master's periodic updates [default: 10].", FEDERATED)] = None
+        DURATION, "Time between a local master's periodic updates [default: 10].", FEDERATED)] = None
     delay: Annotated[float | None, _option(
-        DURATION, "That a message is under way [default: 0.0005].", FEDERATED)] = None
+        DURATION, "One-way message latency [default: 0.0005].", FEDERATED)] = None
     service_profile: Annotated[str | None, _option(
-        "|".join(PROFILES), "Whose service times these are: masters whose handlers are compiled, or in plain Python "
-                            "[default: compiled].", FEDERATED)] = None
+        "|".join(PROFILES), "Service times of masters: those of compiled handlers, or of plain Python [default: "
+                            "compiled].", FEDERATED)] = None
     service_scale: Annotated[float | None, _option(
-        "TIMES", "All service times times this; 0: masters cost nothing [default: 1].", FEDERATED)] = None
+        "TIMES", "Factor for all service times; 0: masters take no time [default: 1].", FEDERATED)] = None
     updates: Annotated[str | None, _option(
-        "|".join(UPDATES), "What updates carry: what changed, or the whole cluster [default: changes].",
+        "|".join(UPDATES), "Content of updates: only the changes, or the whole cluster [default: changes].",
         FEDERATED)] = None
     placement: Annotated[str | None, _option(
-        "|".join(PLACEMENTS), "Which machine of a partition a global master takes: the first that fits, the best "
+        "|".join(PLACEMENTS), "How a global master chooses a machine within a partition: the first that fits, the best "
                               "aligned (Tetris's score), or the one whose bin lacks the task's class most (LoTES) "
                               "[default: first-fit].", FEDERATED)] = None
     preemption: Annotated[str | None, _option(
         "|".join(PREEMPTION_RULES), "Preemption for queues below their share [default: off].", FEDERATED)] = None
     shares: Annotated[list[str] | None, _option(
-        "QUEUE=SHARE", "With --preemption: a queue's share of one, such as research=0.25; once for each queue "
-                       "[default: even shares].", FEDERATED, "--share")] = None
+        "QUEUE=SHARE", "With --preemption: the share of a queue, such as research=0.25 or 25%; once for each queue "
+                       "[default: equal shares].", FEDERATED, "--share")] = None
     faults: Annotated[Path | None, _option(
-        "FILE.toml", "A plan of what goes wrong, for megha and central: messages lost, doubled or late, roles cut "
-                     "off, crashed, restarted; it is copied into the run folder.", FEDERATED)] = None
+        "FILE.toml", "A fault plan, for megha and central: messages lost, doubled or late, roles cut off, crashed, "
+                     "restarted; it is copied into the run folder.", FEDERATED)] = None
     failures: Annotated[Path | None, _option(
-        "FILE.toml", "A plan of how tasks end that do not finish, for megha and central: attempts fail or run too "
-                     "long, users cancel, with retries and deadlines; it is copied into the run folder.",
+        "FILE.toml", "A plan of task failures, for megha and central: attempts fail or time out, users cancel, with "
+                     "retries and deadlines; it is copied into the run folder.",
         FEDERATED)] = None
     queues: Annotated[Path | None, _option(
-        "TREE.toml", "Weights and limits of queues (see `subak queues`): what the fair orders go by, and what the "
-                     "shares of any run are measured by [default: weight 1 for each]; it is copied into the run "
+        "TREE.toml", "Weights and limits of queues (see `subak queues`), for the fair orders and for the shares "
+                     "reported by any run [default: weight 1 for each]; it is copied into the run "
                      "folder.", FAIR)] = None
     reclaims_per_hour: Annotated[float, _option(
-        "N", "Under a fair order: a queue below its guarantee may take places back from the queue furthest above its "
-             "own, N an hour; a minute's worth at once.", FAIR, show_default=True)] = 0.0
+        "N", "Under a fair order: queues below their guarantees may preempt N tasks an hour from the queue furthest "
+             "above its own; at most a minute's worth at once.", FAIR, show_default=True)] = 0.0
     hold_back_after: Annotated[float, _option(
-        DURATION, "Under a fair order, and in megha and central: for how long a task or gang is passed over, as its "
-                   "turn comes in vain while smaller ones start, before machines are held back for it; inf: for ever.",
+        DURATION, "Under a fair order, and in megha and central: how long smaller tasks may pass a waiting task or "
+                  "gang before machines are held back for it; inf: for ever.",
         FAIR,
         show_default=True)] = HOLD_BACK_AFTER
     lotes: Annotated[Path | None, _option(
-        "FILE.toml", "Settings of lotes, its classes, bins, choice and plans during a run; see `subak explain "
+        "FILE.toml", "Settings of lotes: its classes, bins, choice of machines and replanning; see `subak explain "
                      "lotes`.")] = None
     request_error: Annotated[float, _option(
-        "SHARE", "Requests are wrong by up to this share of what tasks use, either way; a task that uses more than it "
-                 "asked for is ended, waits again and then asks for what it uses.", show_default=True)] = 0.0
+        "SHARE", "Requests differ from use by up to this share, either way. A task that uses more than it asked for is "
+                 "killed, waits again, and then asks for its true use.", show_default=True)] = 0.0
     usage_swing: Annotated[float, _option(
-        "SHARE", "Usage varies: during a part of its life, the first or the last, a task uses this share of its "
-                 "request less, and holds what it uses; one whose use rises where its machine has no room is ended, "
-                 "waits again and then holds all it asks for.", show_default=True)] = 0.0
+        "SHARE", "Usage varies: during the first or the last part of its life a task uses, and holds, this share of "
+                 "its request less. If its use rises while its machine is full, it is killed, waits again, and then "
+                 "holds its whole request.", show_default=True)] = 0.0
     interference: Annotated[float, _option(
-        "TIMES", "Machines promise so many times the CPU that they have (overcommit, such as 1.5; 1: just what they "
-                 "have, with --request-error). Tasks that want more than there is share it, run longer and hold their "
-                 "machine for longer; memory is never promised twice. Not under federations.", show_default=True)] = 0.0
+        "TIMES", "Overcommit CPU by this factor, such as 1.5 (1: none, for use with --request-error). Tasks that "
+                 "together want more CPU than their machine has share it and run longer. Memory is never "
+                 "overcommitted. Not under federations.", show_default=True)] = 0.0
     estimates: Annotated[str, _option(
-        "exact|user|factor=F|class|none", "What schedulers are told of run times: the run times; the users' own "
-                                          "estimates; the run time times a factor from 1 to F; the mean of the tasks "
-                                          "that ask for the same; nothing, the mean of all [default: user where the "
-                                          "workload has estimates, else exact].")] = ""
+        "exact|user|factor=F|class|none", "What schedulers know of run times. exact: the run times; user: the users' "
+                                          "own estimates; factor=F: the run time times a factor from 1 to F; class: "
+                                          "the mean of tasks with the same request; none: the mean of all tasks "
+                                          "[default: user if the workload has estimates, else exact].")] = ""
     check_policy: Annotated[bool, typer.Option(
-        "--check-policy", help="Compile policies from files with bounds checks: slower, but one that leaves its "
-                               "arrays is stopped, and named.")] = False
+        "--check-policy", help="Compile policies from files with bounds checks: slower, but a policy that indexes "
+                               "outside its arrays is stopped with a message.")] = False
     parameters: Annotated[list[str] | None, _option(
-        "NAME=VALUE", "The value of a number that a policy from a file declares with parameter(); once for each "
-                      "[default: what the file says].", None, "--parameter")] = None
+        "NAME=VALUE", "The value of a number that a policy file declares with parameter(); once for each [default: the "
+                      "file's value].", None, "--parameter")] = None
 
     @property
     def files(self) -> list[Path]:

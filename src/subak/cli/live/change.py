@@ -30,9 +30,9 @@ def cancel(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Cancel jobs or tasks; what runs of them gets SIGTERM, and SIGKILL after its grace period.
+    """Cancel jobs or tasks; running attempts get SIGTERM, and SIGKILL after their grace period.
 
-    One that has ended, or is not there, is named, and all others are cancelled; the exit code is then 5 or 3.
+    Ended and unknown ones are named, and all others are cancelled; the exit code is then 5 or 3.
 
     - `subak cancel g0-17` cancels all tasks of a job that have not ended.
     - `subak cancel g0-17.3 g0-17.4` cancels two tasks.
@@ -99,9 +99,9 @@ def preempt(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Take machines from tasks that run; the tasks wait again, and lose none of their retries.
+    """Preempt running tasks: they wait again, and lose none of their retries.
 
-    One that does not run is named, and all others are preempted: exit code 5.
+    A task that does not run is named, and all others are preempted; the exit code is then 5.
 
     - `subak preempt g0-17.3` ends the attempt of task 3.
     """

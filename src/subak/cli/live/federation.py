@@ -41,9 +41,9 @@ def apply(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Show what a configuration changes, ask, and apply it while the federation runs.
+    """Show what a configuration would change, ask, and apply it while the federation runs.
 
-    It is applied to what was shown: if somebody else has changed the configuration meanwhile, nothing is done.
+    If somebody else has changed the configuration meanwhile, nothing is done.
 
     - `subak apply federation.toml --dry-run` shows what would change.
     - `subak apply federation.toml --yes` is for scripts.

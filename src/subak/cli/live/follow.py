@@ -36,18 +36,19 @@ def logs(
     tail: Annotated[int, typer.Option("--tail", metavar="LINES", min=0, max=TAIL_LINES_MAX, show_default=False,
                                       help="Only the last lines of each stream [default: all that is kept].")] = 0,
     attempt: Annotated[int, typer.Option("--attempt", metavar="N", min=0, max=ATTEMPTS_MAX, show_default=False,
-                                         help="What its first attempt wrote (1), its second, ... [default: its last].",
+                                         help="The output of its first attempt (1), its second, ... [default: its "
+                                              "last].",
                                          )] = 0,
-    raw: Annotated[bool, typer.Option("--raw", help="Let it reach a terminal as it is, colours and all.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Print it to a terminal unescaped, with colours.")] = False,
     client: ClientOption = None,
 ) -> None:
-    """Print what a task has written, wherever it runs or ran.
+    """Print the output of a task, or of all tasks of a job.
 
     Its standard output goes to standard output, and then, below a line that says so, its standard error to standard
     error; with -f each as it comes.
 
-    Of a job: what all of its tasks have, one after the other; without -f those that have begun. A task whose output
-    cannot be had now is named, and the others are printed; the exit code is then 4.
+    For a job: the output of all its tasks, one after the other; without -f only of tasks that have begun. A task
+    whose output cannot be read now is named, and the others are printed; the exit code is then 4.
 
     - `subak logs g0-17.3` prints what it has written, to both streams.
     - `subak logs g0-17.3 --tail 20` prints its last 20 lines of each.

@@ -50,10 +50,10 @@ def list(  # the name of the command
 ) -> None:
     """List jobs of all masters, the latest first.
 
-    The last column has the reason for which a job waits or did not finish.
+    The last column says why a job waits or did not finish.
 
     - `subak list` lists the latest 40.
-    - `subak list --queue research --state running` lists what research runs.
+    - `subak list --queue research --state running` lists running jobs of the queue research.
     - `subak list --state failed` lists jobs of which a task failed.
     - `subak list -o json | jq -r '.items[].id'` prints ids only.
     """
@@ -81,10 +81,9 @@ def describe(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Say all that is known of a job, a task or a machine.
+    """Show everything about a job, a task or a machine.
 
-    - `subak describe g0-17` shows the job's stages, and of its tasks those that failed, then others that have not
-      finished.
+    - `subak describe g0-17` shows the job's stages, its failed tasks, then others that have not finished.
     - `subak describe g0-17.3 -o yaml` shows task 3 of it, as YAML.
     """
     with opened(client) as federation:
@@ -162,7 +161,7 @@ def history(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Say what happened to a job or a task, when and why.
+    """Show the events of a job or a task, with times and reasons.
 
     - `subak history g0-17.3` shows where each attempt of the task ran, and how it ended.
     - `subak history g0-17 --since 2h` shows what happened to the job in the last two hours.

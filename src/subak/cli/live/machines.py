@@ -29,10 +29,10 @@ def machines(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """List machines: ready, joining, unknown (yet to report), lost (silent for a lease) or absent, and what is used.
+    """List machines: ready, joining, unknown (yet to report), lost (silent for a lease) or absent, with their use.
 
     - `subak machines --cluster west` lists one cluster.
-    - `subak machines remove node-3` takes a machine out for good that was silent for a lease.
+    - `subak machines remove node-3` removes a machine that has been silent for a lease.
     """
     if words:
         _remove(words, output, client)
@@ -64,7 +64,7 @@ def _note(machine: MachineView) -> str:
 
 
 def cordon(names: NamesArgument, output: OutputOption = Output.TABLE, client: ClientOption = None) -> None:
-    """Let nothing new start on machines; what runs there goes on.
+    """Start nothing new on machines; running tasks go on.
 
     - `subak cordon node-3`, and `subak uncordon node-3` when it may be used again.
     """
@@ -72,7 +72,7 @@ def cordon(names: NamesArgument, output: OutputOption = Output.TABLE, client: Cl
 
 
 def uncordon(names: NamesArgument, output: OutputOption = Output.TABLE, client: ClientOption = None) -> None:
-    """Let tasks start on machines again that were cordoned or drained.
+    """Let tasks start again on cordoned or drained machines.
 
     - `subak uncordon node-3`
     """
@@ -81,7 +81,7 @@ def uncordon(names: NamesArgument, output: OutputOption = Output.TABLE, client: 
 
 
 def drain(names: NamesArgument, output: OutputOption = Output.TABLE, client: ClientOption = None) -> None:
-    """Cordon machines and move what runs there elsewhere, such as before they are serviced.
+    """Cordon machines and move their running tasks elsewhere, for example before maintenance.
 
     - `subak drain node-3`; `subak describe node-3` says what still runs there.
     """

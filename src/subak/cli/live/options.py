@@ -31,10 +31,11 @@ class Output(StrEnum):
 
 ClientOption = Annotated[Path | None, typer.Option(
     "--client", metavar="FILE.toml", show_default=False,
-    help="Where the federation is, and the file of the token (keys address and token_file) [default: SUBAK_ADDRESS and "
+    help="A file with the address and the token file of the federation (keys address and token_file) [default: "
+         "SUBAK_ADDRESS and "
          "SUBAK_TOKEN, else ~/.config/subak/client.toml].")]
 OutputOption = Annotated[Output, typer.Option(
-    "--output", "-o", metavar="table|json|yaml", help="How to print it.")]
+    "--output", "-o", metavar="table|json|yaml", help="The output format.")]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=COUNT_MAX, help="How many at most.")]
 
 

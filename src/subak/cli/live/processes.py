@@ -12,13 +12,13 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE.toml", help="The fil
 
 
 def global_master(file: FileArgument) -> None:
-    """Be a global master: take jobs from people, and place their tasks on the machines of all clusters.
+    """Run a global master: it takes jobs, and places their tasks on the machines of all clusters.
 
-    It ends in order with Ctrl-C or SIGTERM, and goes on where it was when it is started again. Its file:
+    It ends in order on Ctrl-C or SIGTERM, and resumes when it is started again. Its file:
 
         name = "g0"                       # one of those in the file of the federation
-        data = "data/g0"                  # the folder with all that it must not lose
-        federation = "federation.toml"    # what all processes agree on
+        data = "data/g0"                  # the folder of its store
+        federation = "federation.toml"    # shared by all masters
         people_token_file = "people.token"    # made when it first starts
         join_token_file = "join.token"
 
@@ -30,13 +30,13 @@ def global_master(file: FileArgument) -> None:
         queue = [{name = "research", weight = 2.0}, {name = "web"}]
 
     - `subak global-master g0.toml`
-    - `subak up` starts all that a federation needs on this machine, and writes such files.
+    - `subak up` starts a whole federation on this machine, and writes such files.
     """
     _serve("global-master", file)
 
 
 def local_master(file: FileArgument) -> None:
-    """Be the local master of a cluster, or its standby: say what runs on its machines, and start and end it.
+    """Run the local master of a cluster, or its standby: it starts and ends tasks on the cluster's machines.
 
     It ends in order with Ctrl-C or SIGTERM. Its file:
 
@@ -56,10 +56,9 @@ def worker(
     leave: Annotated[bool, typer.Option("--leave", help="Let the machine leave the federation for good when the worker "
                                         "is told to end, as `leave = true` in its file does.")] = False,
 ) -> None:
-    """Be the worker of this machine: join a cluster, and run its tasks.
+    """Run the worker of this machine: it joins a cluster, and runs tasks.
 
-    What runs goes on when the worker ends, for as long as the lease of the federation; a worker that is started again
-    takes it back. Its file:
+    Tasks go on for a lease after the worker ends; a restarted worker takes them over again. Its file:
 
         name = "node-3"
         local_masters = ["127.0.0.1:7434", "127.0.0.1:7435"]    # of its cluster, the standby too
@@ -68,9 +67,9 @@ def worker(
         capacity = {cpu = 4000, memory = 8192}    # thousandths of a core, MiB; left out: all that there is
         attributes = {rack = "b"}                 # for constraints of jobs
 
-    With `--leave` the machine leaves for good when the worker is told to end (Ctrl-C, SIGTERM): what runs is ended,
-    with its grace period, and run elsewhere, and then name and place of the machine are free. Told a second time, the
-    worker ends at once. A machine that left may join again with a new folder.
+    With `--leave` the machine leaves for good when the worker is told to end (Ctrl-C, SIGTERM): running tasks get their
+    grace period and run elsewhere; then the name and the number of the machine are free. A second signal ends the
+    worker at once. A machine that left may join again with a new folder.
 
     - `subak worker node-3.toml`
     - `subak worker node-3.toml --leave`

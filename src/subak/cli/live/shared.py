@@ -35,13 +35,13 @@ def queues(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Show the tree of queues: weights, limits, guarantees, and what runs, waits or is asked for in each.
+    """Show the tree of queues: weights, limits, guarantees, and each queue's running, waiting or requested amounts.
 
-    A job's queue is a path such as org/department/user; each part, of 64 at most, is a node of the tree. A queue is
-    guaranteed its weight's part among its siblings of what its parent is guaranteed. A queue above others may have jobs
-    of its own: they are in a leaf whose name ends with a slash.
+    A job's queue is a path such as org/department/user, of at most 64 parts; each part is a node of the tree. The
+    guarantee of a queue is its parent's guarantee, times its weight over the sum of its siblings' weights. Jobs of an
+    inner queue itself are in a leaf whose name ends with a slash.
 
-    - `subak queues` shows the queues of the live federation, and what they use.
+    - `subak queues` shows the queues of the live federation, and their use.
     - `subak queues google2011` shows the queues of the shipped sample.
     - `subak queues W --queues tree.toml` shows a workload's queues with the weights and limits of a file.
     - `subak queues tree.toml` shows the queues of a file; `subak fair tree.toml` shares a cluster out among them.
@@ -73,31 +73,30 @@ def explain(
         show_default=False)] = None,
     classes: Annotated[int | None, typer.Option(
         metavar="N", min=0, max=CLASSES_MAX, show_default=False, rich_help_panel=WITH_LOTES,
-        help="How many clusters of requests; 0: as many as a criterion finds [default: 4].")] = None,
+        help="The number of request clusters; 0: chosen by a criterion [default: 4].")] = None,
     settings: Annotated[Path | None, typer.Option(
         metavar="FILE.toml", show_default=False, rich_help_panel=WITH_LOTES,
-        help="Settings of the plan, a key each, such as window_seconds = 3600; --classes comes before it.")] = None,
+        help="Settings of the plan, one key each, such as window_seconds = 3600; --classes overrides it.")] = None,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Say why a task stands as it stands, in a live federation or when a run ends; or, with `lotes`, what LoTES plans.
+    """Say why a task is in its state, in a live federation or at the end of a run; with `lotes`, show LoTES's plan.
 
-    Of a task that started: when, where, and what the wait before it was spent on. Of one that waits: what every machine
-    lacks; under `megha` and `central` also what each partition lacked, and how old its global master's view of it was.
-    Of one that no machine could ever hold: why.
+    A task that started: when, where, and the parts of its wait. A waiting task: what every machine lacks; under `megha`
+    and `central` also what each partition lacks in the global master's view, and how old that view is. An unplaceable
+    task: why no machine could ever hold it.
 
-    Of a job of several tasks in a live federation: how many of them stand as they do for which reason.
+    A job of several tasks in a live federation: how many are in each state, and why.
 
-    - `subak explain g0-17.3` says what a task of the live federation waits for, or who preempted it.
-    - `subak explain g0-17` says it of a job, as does `subak explain train` of the latest job of that name.
+    - `subak explain g0-17.3` says why a task of the live federation waits, or who preempted it.
+    - `subak explain g0-17` explains a job; `subak explain train` the latest job named train.
     - `subak explain R 17/0` explains the first task of job 17 of a run.
-    - `subak explain R job=4711/3` explains task 3 of the job that the trace calls 4711.
+    - `subak explain R job=4711/3` explains task 3 of job 4711, as the trace names it.
     - `subak explain C/runs/megha 1234` explains the task of row 1234 in one run of a comparison.
-    - `subak explain lotes W` shows the classes of workload W, the largest rate its fleet could serve, which part of
-      each configuration serves which class, and which machines emulate which bin.
+    - `subak explain lotes W` shows the plan for workload W: classes, the largest rate that its fleet can serve, the
+      part of each configuration for each class, and the bin of each machine.
 
-    The reasons of all waiting tasks of a run, with their numbers, are in the output of `subak simulate` and on the page
-    of `subak report`.
+    `subak simulate` and the page of `subak report` list the reasons of all waiting tasks with their numbers.
     """
     if task is None:
         if not (re.fullmatch(ID_PATTERN, run) or re.fullmatch(NAME_PATTERN, run)) or os.path.exists(run):  # noqa: PTH110

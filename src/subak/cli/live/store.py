@@ -17,7 +17,7 @@ MasterArgument = Annotated[Path, typer.Argument(metavar="FILE.toml", show_defaul
 
 @app.callback()
 def stores() -> None:
-    """Look after the stores of masters: check, copy, put back, take over from one that is lost.
+    """Check, copy and restore the stores of masters, or let one take over from a lost one.
 
     - `subak store check data/g0` looks at every row.
     - `subak store backup data/g0 /backup/g0-monday` copies it while its master runs.
@@ -29,7 +29,7 @@ def stores() -> None:
 @app.command("check")
 def check(folder: Annotated[Path, typer.Argument(metavar="FOLDER", help=f"{DATA} Or a copy.",
                                                  show_default=False)]) -> None:
-    """Look at every row of a store, also while its master runs; exit code 7 where one is not as it was written.
+    """Check every row of a store, also while its master runs; exit code 7 if one is damaged.
 
     Example: `subak store check data/g0`.
     """
@@ -43,10 +43,9 @@ def backup(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help=DATA, show_default=False)],
     to: Annotated[Path, typer.Argument(metavar="COPY", help="The new folder with the copy.", show_default=False)],
 ) -> None:
-    """Copy the store of a master, as it is at one moment, also while the master runs.
+    """Copy the store of a master as of one moment, also while the master runs.
 
-    The copy is looked through, and is there as a whole or not at all. What a copy is good for, and what is lost with
-    it, is on the page about stores.
+    The copy is checked, and is whole or absent. The page about stores says what a copy can and cannot restore.
 
     Example: `subak store backup data/g0 /backup/g0-monday`.
     """
@@ -61,10 +60,10 @@ def restore(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False,
                                            help=f"{DATA} A store that is there is not replaced.")],
 ) -> None:
-    """Put a copy of a store back where the store is gone.
+    """Restore a copy of a store that is gone.
 
-    The master is started then. A global master whose copy is older than what was in use is refused by local masters:
-    see `subak store adopt`.
+    Then start the master. Local masters refuse a global master whose copy is older than the store that was in use: see
+    `subak store adopt`.
 
     Example: `subak store restore /backup/g0-monday data/g0`.
     """
@@ -83,11 +82,10 @@ def _found(rows: int | None) -> str:
 def adopt(file: MasterArgument) -> None:
     """Let the store of a global master take over from the one that was in use, and say what is lost.
 
-    A global master whose store is lost, or older than it was, is refused by local masters, says so, and ends with exit
-    code 7. Where the folder that was in use is really gone, the one that is there takes over: what was begun from the
-    former one is ended when the global master starts, no number of a job is given again, and the former store is
-    refused if it comes back. Jobs that the store does not have are lost; tasks of jobs that it has run again where it
-    does not know of their ends.
+    Local masters refuse a global master whose store is lost or old; it then ends with exit code 7. If the folder that
+    was in use is really gone, this command lets the present one take over. When the global master starts, tasks of the
+    former store are ended, no job number is reused, and the former store is refused if it comes back. Jobs missing from
+    this store are lost; tasks whose ends it does not know run again.
 
     Example: `subak store adopt g0.toml`, then start the global master again.
     """

@@ -56,7 +56,7 @@ def submit(
         show_default=False)],
     key: Annotated[str, typer.Option(
         "--key", metavar="TEXT", show_default=False,
-        help="What this submission is called: with the same key the same job is submitted once, however often this is "
+        help="An idempotency key: with the same key the same job is submitted once, however often this is "
              "run; goes with one file.")] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait until all have ended; exit code 1 if one did not "
                                                       "finish.")] = False,
@@ -77,16 +77,16 @@ def submit(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Submit jobs; each is on disk when its id is printed.
+    """Submit jobs; each is on disk before its id is printed.
 
-    A script becomes a job, which the options describe; a job file says all of it itself. A script that begins with #!
+    A script becomes a job described by the options; a job file takes no such options. A script that begins with #!
     travels with its job; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it lies.
 
     - `subak submit *.py --cpu 0.25` submits a job for each script, four of which share a core.
     - `subak submit job.yaml` prints the id of the job.
     - `subak submit train.yaml test.yaml --wait` waits for both, and names each task that did not finish.
     - `subak submit train.sh --array 0-9 --cpu 4 --memory 2Gi` runs a script ten times.
-    - `subak submit job.yaml --key nightly-2026-11-22` is safe to repeat, also after a crash of whoever calls it.
+    - `subak submit job.yaml --key nightly-2026-11-22` is safe to repeat, also after a crash of the caller.
     """
     if key and len(files) > 1:
         raise InputError("--key: goes with one file, for it names one job")
@@ -169,11 +169,11 @@ def run(
                       "terminal is shown as escapes.")] = False,
     client: ClientOption = None,
 ) -> None:
-    """Run one command in the federation, show what it writes, and end with its exit code.
+    """Run one command in the federation, show its output, and end with its exit code.
 
-    Of several tasks the output is shown one task after the other, and the exit code is that of the first which did not
-    finish. Ctrl-C cancels all. Exit codes of its own: 124, it ran longer than --time-limit; 125, it could not be run,
-    or was lost with its machine; 130, it was cancelled.
+    The output of several tasks is shown one task after the other; the exit code is that of the first task that did not
+    finish. Ctrl-C cancels all. Its own exit codes: 124, the task ran longer than --time-limit; 125, it could not be
+    run, or was lost with its machine; 130, it was cancelled.
 
     - `subak run train.py --epochs 10` runs a script with one core; what follows the script goes to it.
     - `subak run --cpu 0.25 train.py` asks for a quarter of a core, so that four such run side by side on each.

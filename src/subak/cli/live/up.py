@@ -32,26 +32,28 @@ def up(
         help="A queue; once for each [default: research and web].")] = None,
     capacity: Annotated[str | None, typer.Option(
         "--capacity", metavar="cpu=N,memory=N", show_default=False,
-        help="What each worker has, such as cpu=2,memory=4Gi [default: an equal part of this machine].")] = None,
+        help="The capacity of each worker, such as cpu=2,memory=4Gi [default: an equal part of this machine].")] = None,
     order: Annotated[str | None, typer.Option(
         "--order", metavar="NAME", show_default=False,
-        help="Whose turn it is: round-robin, or a fair order such as drf or mch [default: drf].")] = None,
+        help="The order in which queues are served: round-robin, or a fair order such as drf or mch [default: "
+             "drf].")] = None,
     preemption: Annotated[str | None, typer.Option(
         "--preemption", metavar="off|strict|paper", show_default=False,
-        help="Whether a queue below its share takes from others [default: off].")] = None,
+        help="Whether a queue below its share may preempt tasks of others [default: off].")] = None,
     port: Annotated[int, typer.Option(
-        "--port", metavar="N", min=1, max=65_000, help="The first of the ports that are tried.")] = 7433,
+        "--port", metavar="N", min=1, max=65_000, help="The first port to try.")] = 7433,
     detach: Annotated[bool, typer.Option(
-        "--detach", "-d", help="Come back when all is ready, and leave it running.")] = False,
+        "--detach", "-d", help="Return when all is ready, and leave it running.")] = False,
 ) -> None:
     """Start a federation on this machine: two global masters, clusters with their standbys, workers.
 
-    The folder is made on the first start, with a file for each process, and taken up again on the next: no job is lost.
-    What listens does so on 127.0.0.1. A process that dies is started again. Ctrl-C ends all in order: what runs is
-    ended, and runs again after the next start; a second Ctrl-C kills. The exit code is 0 either way.
+    The first start creates the folder, with a file for each process; later starts reuse it, and no job is lost. All
+    ports are on 127.0.0.1. A process that dies is restarted. Ctrl-C stops all in order: running tasks are ended, and
+    run again after the next start; a second Ctrl-C kills. The exit code is 0 either way.
 
     - `subak up` starts one in ./subak-federation; in the same folder `subak run --queue web -- echo hello` asks it.
-    - `subak up lab --workers 4 --queue research=2 --queue web` names what it has; `SUBAK_FEDERATION=lab subak list`.
+    - `subak up lab --workers 4 --queue research=2 --queue web` sets workers and queues; `SUBAK_FEDERATION=lab subak
+      list`.
     - `subak up --capacity cpu=4` lets each worker run four tasks of a core, however many cores there are; so does
       `subak run --cpu 0.25`, of a quarter each.
     - `subak up --detach` leaves it running; `subak down` ends it.
@@ -88,11 +90,11 @@ def _detach(folder: Path) -> None:
 
 def down(
     folder: FolderArgument = Path(FOLDER),
-    now: Annotated[bool, typer.Option("--now", help="Kill what runs, without grace.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Kill running tasks at once, without a grace period.")] = False,
 ) -> None:
-    """End the federation that runs in a folder, and wait for its end; no job is lost.
+    """Stop the federation of a folder and wait until it has ended; no job is lost.
 
-    - `subak down` ends the one of ./subak-federation.
+    - `subak down` stops the one in ./subak-federation.
     - `subak down lab --now` does not wait for tasks that take long to end.
     """
     from subak.live.up.control import stop  # noqa: PLC0415

@@ -39,20 +39,20 @@ def compare(
         show_default=False, rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Compare schedulers on one workload: a table here, and with --out a page with charts.
+    """Compare schedulers on one workload: a table, and with --out a page with charts.
 
     Without arguments it compares five on a shipped sample of Google's 2011 trace.
 
     - `subak compare --out R` also writes R/report.html and a folder for each run.
     - `subak compare W --schedulers first-fit,tetris --seeds 1-10 --out R` runs each on ten workloads of W's model, and
-      gives differences of the typical seed with 95 % intervals. Of a trace take --seeds 1-41: the trace itself, and 40
-      draws of its days (seven seeds at least).
-    - `subak compare W --objective 'wait.p95 < 60s for length=short'` says who keeps it.
-    - `subak compare W --schedulers recorded,easy,conservative` sets two beside what the log says.
+      shows differences in the typical seed with 95 % intervals. For a trace use --seeds 1-41: the trace itself, and 40
+      redraws of its days (at least seven seeds).
+    - `subak compare W --objective 'wait.p95 < 60s for length=short'` says which schedulers meet it.
+    - `subak compare W --schedulers recorded,easy,conservative` compares two with the log itself.
     - `subak compare W --schedulers first-fit,my_policy.py:mine` adds a policy of your own.
     - `subak compare W --schedulers central,megha,sparrow --delay 0.001` compares federations.
 
-    A run that fails leaves the others as they are; the exit code is then 2.
+    A failed run does not affect the others; the exit code is then 2.
     """
     scenario = scenario_from(given, None if schedulers is None else split_names(schedulers),
                              None if seeds is None else parse_seeds(seeds), split_names(DEFAULT_SCHEDULERS))

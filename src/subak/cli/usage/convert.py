@@ -116,7 +116,7 @@ def convert(
 ) -> None:
     """Convert a trace, or a cluster's own log, into a workload folder, and account for every row that was read.
 
-    Files may be of any size, their lines have 32 MiB at most (JSON's any length).
+    Files may be of any size; their lines may have 32 MiB (JSON: any length).
 
     Example: `subak convert google2011 traces/google2011 --out W`, then `subak inspect W`.
 
@@ -125,8 +125,8 @@ def convert(
 
     Units of --map: instants in `iso`, `epoch`, `epoch-ms`, `s`, `ms`, `%d/%m/%Y %H:%M`, or with a zone as
     `iso@Europe/Paris`; durations in `s`, `ms`, `min`, `h`, `hms` (1-02:03:04); amounts in `cores`, `millicores`,
-    `GPUs`, `MiB`, `GiB`, `GB`, `%`, with `/tasks` where all tasks of a row share them. Without one, the first rows
-    tell.
+    `GPUs`, `MiB`, `GiB`, `GB`, `%`, with `/tasks` if all tasks of a row share them. Without a unit, the first rows
+    decide.
 
     Slurm's accounting: `export SLURM_TIME_FORMAT=%s`, then `sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01
     --format=JobID,Partition,Account,User,Submit,Eligible,Start,Elapsed,Timelimit,State,NNodes,NTasks,ReqTRES,AllocTRES`

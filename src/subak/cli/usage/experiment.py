@@ -25,11 +25,11 @@ def experiment(
                                       "[default: first-fit].",
         show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
     seeds: Annotated[str | None, typer.Option(
-        metavar="1,2,5-8", help="Every scheduler runs at every point with each; three or more give intervals of "
-                                "differences, six of means [default: 1].", show_default=False)] = None,
+        metavar="1,2,5-8", help="Seeds for every scheduler at every point; differences have intervals from three seeds "
+                                "on, means from six [default: 1].", show_default=False)] = None,
     measures: Annotated[str | None, typer.Option(
-        metavar="NAME,NAME,...", help="What the page draws and says the best points by, such as wait_time_mean: "
-                                      "columns of the table of runs [default: those that differ of eight].",
+        metavar="NAME,NAME,...", help="Measures that the page draws and ranks points by, such as wait_time_mean: "
+                                      "columns of the table of runs [default: of eight usual ones, those that differ].",
         show_default=False)] = None,
     given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(
@@ -42,7 +42,7 @@ def experiment(
         metavar="ray[://HOST:PORT]", help="Do the runs on a Ray cluster: this machine's, or the one at an address.",
         show_default=False, rich_help_panel=WHERE)] = None,
     dry_run: Annotated[bool, typer.Option(
-        "--dry-run", help="Check everything, say how many runs there are, and stop.")]
+        "--dry-run", help="Check everything, print the number of runs, and stop.")]
     = False,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="The folder of the study. What is there already of it is not run again.",
@@ -51,17 +51,17 @@ def experiment(
         "--overwrite", help="Do every run again, also what the folder of --out holds already.",
         rich_help_panel=OUTPUT)] = False,
 ) -> None:
-    """Run a study: settings as lists, every combination of them once, in a table and on a page.
+    """Run a study (parameter sweep): every combination of listed settings once, with a table and a page.
 
-    A study file is a scenario file in which any key may be a list; here, any number or word may be:
+    A study file is a scenario file in which any key may hold a list. On the command line any option may hold one:
 
     - `subak experiment W --schedulers megha --heartbeat 1,5,10 --seeds 1-6 --out R`
-    - `subak experiment STUDY.toml --out R` writes R/runs.parquet, a row a run, and R/report.html: measures over each
-      setting, over two, against each other, and the best points. The same again goes on where it was ended.
+    - `subak experiment STUDY.toml --out R` writes R/runs.parquet, one row per run, and R/report.html: measures over
+      one and two settings and against each other, and the best points. The same command resumes.
     - `subak experiment STUDY.toml --shard 3/10 --out R3` does a tenth of it, for `subak merge R* --out R`.
     - `subak experiment STUDY.toml --on ray --out R` lets Ray distribute the runs.
 
-    A run that fails leaves the others as they are; the exit code is then 2, and the same again tries it again.
+    A failed run does not affect the others; the exit code is then 2, and the same command tries it again.
     """
     study = study_from(given, None if schedulers is None else split_names(schedulers),
                        None if seeds is None else parse_seeds(seeds),

@@ -15,12 +15,12 @@ def fair(
         show_default=False)] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the folder of --out if it exists.")] = False,
 ) -> None:
-    """Share a cluster out among queues, in every fair order, and show what each queue gets.
+    """Divide a cluster among queues by every fair order, and show each queue's share.
 
-    The cluster is one pooled machine; queues have tasks without end unless the file says how many. Each line is a
-    queue: its guarantee, then its dominant share (its largest share of any resource) under H-DRF, under MCH as
-    published and made exact, and where the tree is collapsed for one resource (C-CH for cpu, M-CH for memory). `exact`
-    is H-DRF with infinitely small tasks.
+    The cluster is one pooled machine; queues have endless tasks unless the file gives a number. Each line is a queue:
+    its guarantee, then its dominant share (its largest share of any resource) under H-DRF, under MCH as published and
+    made exact, and under a tree collapsed for one resource (C-CH for cpu, M-CH for memory). `exact` is H-DRF with
+    infinitely small tasks.
 
         capacity = { cpu = 200, memory = 200 }
 

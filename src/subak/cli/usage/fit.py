@@ -25,7 +25,7 @@ def fit(
              "or ignore them, as the paper does.")] = "account",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE of --out if it exists.")] = False,
 ) -> None:
-    """Fit the Google-like model to a workload: parameters with 95 % intervals, and how near five laws come.
+    """Fit the Google-like model to a workload: parameters with 95 % intervals, and the goodness of five laws.
 
     Example: `subak fit W --out like-mine.toml --chart fit.html`, then `subak generate --parameters like-mine.toml`.
     """

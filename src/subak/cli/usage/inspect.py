@@ -22,7 +22,7 @@ def inspect(
 ) -> None:
     """Describe a workload or a fleet: counts, spans, quantiles, requested against capacity over time, largest jobs.
 
-    "Requested" is what would be in use if every task started on arrival. Examples: `subak inspect google2011`,
+    "Requested" is the use if every task started on arrival. Examples: `subak inspect google2011`,
     `subak inspect W --chart W.html`.
     """
     with loading():

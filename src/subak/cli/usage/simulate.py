@@ -40,16 +40,16 @@ def simulate(
                                "is done. Implies --chunk.",
         show_default=False, rich_help_panel=CHUNKS)] = None,
 ) -> None:
-    """Simulate one scheduler on one workload and show how it did.
+    """Simulate one scheduler on one workload and show the results.
 
     Without arguments it runs first-fit on a shipped sample of Google's 2011 trace.
 
     - `subak simulate W --scheduler best-fit+backfill --out R` keeps the run; `subak report R` draws it.
-    - `subak simulate W --machines 500 --capacity slot=1` brings its own machines.
+    - `subak simulate W --machines 500 --capacity slot=1` uses 500 identical machines.
     - `subak simulate W --scheduler megha --global-masters 3 --heartbeat 5` simulates a federation.
     - `subak simulate --scenario R/scenario.toml --out R2` repeats a run to the byte.
-    - `subak simulate W --out R --checkpoint C` may be stopped, and goes on when it is called again.
-    - `subak generate --tasks 1000000 --out - | subak simulate - --chunk 100000` needs no folder in between.
+    - `subak simulate W --out R --checkpoint C` may be stopped; the same command resumes it.
+    - `subak generate --tasks 1000000 --out - | subak simulate - --chunk 100000` passes a workload through a pipe.
     """
     scenario = scenario_from(given, None if scheduler is None else [scheduler], None if seed is None else [seed],
                              [DEFAULT_SCHEDULER])

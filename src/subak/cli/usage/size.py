@@ -61,20 +61,20 @@ def size(
         rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Find the fewest machines, or the cheapest kind of them, with which all objectives hold.
+    """Find the fewest machines, or the cheapest kind of machine, with which all objectives hold.
 
-    The first line is the answer to report. Sizes are tried by bisection. Of a generated workload each is tried with the
-    same seeds, and the answer has a 95 % interval over them. Of a trace the fewest machines are the trace's own; draws
-    of its days say what a typical stretch of its length, such as a week, and the next one may take, and how many to
-    buy. A size on which a task can never run, because no machine is large enough, misses every objective.
+    The first line is the answer to report. Sizes are tried by bisection. For a generated workload each size runs
+    with the same seeds, and the answer has a 95 % interval over them. For a trace the fewest machines are for the trace
+    itself; redraws of its days give intervals for the typical stretch of its length and for the next one, and the
+    number to buy. A size on which some task can never run, because no machine is large enough, misses every objective.
 
     - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1,memory=1` counts machines of one kind; with `--load 1.3`
       for 30 % more load, with `--only-queue gpu` for one partition.
     - `subak size W --objective 'wait.p95 < 60s'` keeps the mix of W's fleet.
     - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1 --price 5 --kind cpu=4 --price 18` finds the cheaper kind.
-    - `subak size W --objective 'wait.p95 < 60s' --out S`, then `subak compare --scenario S/scenario.toml`, looks at it.
+    - `subak size W --objective 'wait.p95 < 60s' --out S`, then `subak compare --scenario S/scenario.toml`, runs it.
 
-    Where no size that was tried is enough the exit code is 1, and nothing is kept. A file for --mix keeps proportions,
+    If no size tried is enough, the exit code is 1 and nothing is kept. A file for --mix keeps proportions,
     here 3 to 1:
 
         [[machines]]

@@ -26,11 +26,11 @@ def torture(
         metavar="SEED", min=0, max=SEED_MAX, help=f"The seed of the first [default: {FIRST}].",
         show_default=False)] = None,
     seed: Annotated[int | None, typer.Option(
-        metavar="SEED", min=0, max=SEED_MAX, help="Only this one, with every message and its answers printed; without "
-                                                  "the other options.", show_default=False)] = None,
+        metavar="SEED", min=0, max=SEED_MAX, help="Replay only this seed, and print every message with its answers; "
+                                                  "without the other options.", show_default=False)] = None,
     coverage: Annotated[bool, typer.Option(
         "--coverage", help="Print how often each row of the roles' transition tables was taken; with `--live`, how "
-                           "often what happened.")] = False,
+                           "often each kind of event happened.")] = False,
     shrinking: Annotated[bool, typer.Option(
         "--shrink/--no-shrink", help="Make a failing federation smaller before its messages are printed.")] = True,
     live: Annotated[bool, typer.Option(
@@ -47,20 +47,19 @@ def torture(
         metavar="N", min=1, max=STATES_LIMIT, help="With `--exhaustive`: stop a walk after so many states "
                                                 f"[default: {STATES_MAX}].", show_default=False)] = None,
 ) -> None:
-    """Torture Megha: small random federations, messages lost, doubled, late, roles cut off and crashed.
+    """Torture Megha: small random federations with lost, doubled and late messages, partitions and crashes.
 
     After every message all invariants are checked: no machine oversubscribed, no task run twice at once, every view a
-    past state, nothing lost. When the faults are over, everything must come to rest. A failure says its seed.
+    past state, nothing lost. When the faults are over, everything must come to rest. A failure prints its seed.
 
-    - `subak torture --seeds 1000` tortures a thousand; exit code 1 when one fails, 2 when some row of the roles'
-      transition tables was never taken (with 1000 seeds or more).
-    - `subak torture --seed 26` replays one, and prints its messages; seed 0 is one written by hand, which is always
-      played first.
+    - `subak torture --seeds 1000` tortures a thousand federations; exit code 1 if one fails, 2 if some row of
+      the roles' transition tables was never taken (with 1000 seeds or more).
+    - `subak torture --seed 26` replays one and prints its messages; seed 0 is written by hand and always comes first.
     - `subak torture --live` tortures nodes: processes killed between any two steps, machines switched off, disks full,
       connections cut, clients that submit again. Every job that was acknowledged ends once, no task runs twice at once.
-    - `subak torture --exhaustive` draws nothing: of some tiny federations it sees every state that any order of
-      messages and timers, and a few faults, can lead to, and looks whether from each the work can still be done. It
-      prints the shortest way to what is wrong; exit code 1.
+    - `subak torture --exhaustive` is a model checker: it visits every state of some tiny federations that any
+      order of messages and timers, with a few faults, can reach, and checks that the work can still be done from each.
+      It prints the shortest way to a fault; exit code 1.
     """
     others = seeds is not None or first is not None or coverage or not shrinking
     if exhaustive:

@@ -65,19 +65,19 @@ def tune(
                                "[default: only show the table].", show_default=False, rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Tune a scheduler's parameters on some seeds, and judge what was found on others.
+    """Tune a scheduler's parameters on some seeds, and judge the result on others.
 
     Needs the extra `tune` (Optuna): `pip install subak[tune]`.
 
     - `subak tune W --scheduler lotes --trials 50 --out R` tries 50 settings of LoTES; R/best.toml is the best, for
       `subak compare --scenario`.
     - `subak tune W --scheduler sparrow --tune probe_ratio=1:6 --tune probes_min --minimise wait.p99`
-    - `subak tune W --scheduler megha --objective 'wait.p95 < 60s'` looks for settings that keep it, then for the best.
+    - `subak tune W --scheduler megha --objective 'wait.p95 < 60s'` prefers settings that meet it.
     - `subak tune W --scheduler my_policy.py:mine` tunes what the file declares: `DEPTH = parameter("depth", 4, 1, 32)`.
 
-    The same command again goes on where it was, also when it was killed; with more --trials it goes on further. The
-    table says what was found, by how much it differs from the settings as given on the held-out seeds, with its 95 %
-    interval, and which parameters mattered; and it says so when the settings as given are not beaten.
+    The same command resumes, also after a kill; more --trials continue the search. The table shows the settings found,
+    their difference from the given ones on the held-out seeds with a 95 % interval, and which parameters mattered. It
+    says so if the given settings are not beaten.
     """
     chosen = None if scheduler is None else [scheduler]
     tuned_on = None if seeds is None else parse_seeds(seeds)
