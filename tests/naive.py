@@ -132,6 +132,7 @@ class Twin:
     machine: list = field(init=False)
     ready: list = field(init=False)
     attempts: list = field(init=False)
+    met: list = field(init=False)  # per task, whether each machine meets its constraints: neither ever changes
     losses: list = field(default_factory=list)  # (task, machine, start, end)
     spans: list = field(default_factory=list)
     ends: list = field(default_factory=list)  # (finish, sequence, task) of the running
@@ -143,6 +144,8 @@ class Twin:
         self.status = ["NOT_ARRIVED"] * count
         self.start, self.finish = [None] * count, [None] * count
         self.machine, self.ready, self.attempts = [None] * count, list(self.arrival), [0] * count
+        self.met = [[all(meets(one, has.get(one["attribute"])) for one in asked) for has in self.attributes]
+                    for asked in self.constraints]
         for task in range(count):
             if not self.placeable(task):
                 self.status[task] = "UNPLACEABLE"
@@ -165,7 +168,7 @@ class Twin:
         return [all_of - held for all_of, held in zip(self.capacity[machine], self.held(machine), strict=True)]
 
     def meets(self, task, machine):
-        return all(meets(one, self.attributes[machine].get(one["attribute"])) for one in self.constraints[task])
+        return self.met[task][machine]
 
     def holds(self, amounts, task):
         return amounts is not None and all(

@@ -25,6 +25,8 @@ class Rigid:
         self.gang_of_task = gang_of_task
         self.seconds = {gang: max(world.expected[task] for task in tasks) for gang, tasks in self.gangs.items()}
         self.by_slots = all(request == world.requests[0] for request in world.requests)
+        self.pool_of = [tuple(met[machine] for met in world.met) if self.by_slots else machine
+                        for machine in range(len(world.capacity))]
         self.waiting, self.here = [], set()  # gangs in the order of their arrival, tasks that wait
         self.reserved = {}  # gang -> (begin, {pool: count})
         self.until = {}  # gang that runs -> when it is expected to end
@@ -51,9 +53,7 @@ class Rigid:
         return min((have // asked for have, asked in zip(amounts, request, strict=True) if asked), default=10**9)
 
     def pool(self, machine):
-        if not self.by_slots:
-            return machine
-        return tuple(self.world.meets(task, machine) for task in range(len(self.world.arrival)))
+        return self.pool_of[machine]
 
     def pools(self, task):
         """Those that a task may use, in order."""
