@@ -199,6 +199,14 @@ def test_links_lead_somewhere(page):
         assert anchor in anchors, f"{target}#{anchor}"
 
 
+def test_the_changelog_sorts_each_version_as_keep_a_changelog_does():
+    headings = re.findall(r"^##+ .*$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == "## Unreleased"
+    for heading in headings[1:]:
+        assert re.fullmatch(r"## \[[\d.]+\] - \d{4}-\d\d-\d\d|### (Added|Changed|Deprecated|Removed|Fixed|Security)",
+                            heading), heading
+
+
 PATH = re.compile(r"`((?:[\w.]+/)*[\w.]+\.(?:py|toml|md))`")  # as pages for developers name files
 PLACES = (ROOT, ROOT / "src" / "subak", DOCS, ROOT / "tests")
 NAMED = re.compile(r"`(\w+)` (?:of|in) `([\w/]+\.py)`")
