@@ -118,7 +118,8 @@ class ScenarioOptions:
                 "percentile. Groups: queue, user, priority, length (short, long) or "
                 "class.", TIME, "--objective")] = None
     energy: Annotated[Path | None, _option(
-        "FILE.toml", "What machines draw, what a kWh and a machine-hour cost and what a kWh emits: a file, or the name "
+        "FILE.toml", "Power of machines, prices of a kWh and a machine-hour, and emissions of a kWh: a file, or the "
+                     "name "
                      f"of a shipped one ({', '.join(energy_names())}); it is copied into the run folder. Objectives "
                      "may then be of energy, cost and carbon, such as 'energy.total < 500kWh'.", TIME)] = None
     gangs: Annotated[str, _option(
@@ -136,7 +137,7 @@ class ScenarioOptions:
         DURATION, "For hmhs-search: how long to improve the plan. The kept scenario records the number of moves, so it "
                   "can be repeated.", TIME, show_default=True)] = 1.0
     search_moves: Annotated[int | None, _option(
-        "N", "For hmhs-search: try exactly so many moves instead.", TIME, min=0)] = None
+        "N", "For hmhs-search: try exactly this many moves instead.", TIME, min=0)] = None
     scenario: Annotated[Path | None, _option(
         "FILE.toml", "Read all settings from a scenario file, such as a run folder's scenario.toml; only --out may be "
                      "added.", INPUT)] = None

@@ -21,17 +21,17 @@ def named_folder(text: str) -> Path:
 
 def report(
     paths: Annotated[list[Path], typer.Argument(
-        metavar="PATH...", help="A run folder, or a comparison folder with several in runs/; several are shown side by "
-                                "side, on one workload.", show_default=False)],
+        metavar="PATH...", help="A run folder, or a comparison folder with several in runs/; several runs of one "
+                                "workload are shown side by side.", show_default=False)],
     out: Annotated[Path | None, typer.Option(
         metavar="FILE.html", show_default=False,
-        help="Where the page goes; missing folders above it are made [default: PATH/report.html].")] = None,
+        help="The file of the page; missing parent folders are created [default: PATH/report.html].")] = None,
     images: Annotated[Path | None, typer.Option(
         metavar="FOLDER", parser=named_folder, show_default=False,
-        help="Also write each chart as a picture into this folder, which is made where it is missing.")] = None,
+        help="Also write each chart as a picture into this folder, created if missing.")] = None,
     tables: Annotated[Path | None, typer.Option(
         metavar="FOLDER", parser=named_folder, show_default=False,
-        help="Also write each table as a file into this folder, which is made where it is missing.")] = None,
+        help="Also write each table as a file into this folder, created if missing.")] = None,
     formats: Annotated[str | None, typer.Option(
         "--format", metavar="svg,csv,...", show_default=False,
         autocompletion=completion.separated(completion.words(FORMATS)),
@@ -39,7 +39,7 @@ def report(
              "[default: svg,png,csv].")] = None,
     baseline: Annotated[str | None, typer.Option(
         metavar="SCHEDULER", show_default=False,
-        help="Which scheduler the others are measured from [default: the first one].")] = None,
+        help="The scheduler with which the others are compared [default: the first one].")] = None,
 ) -> None:
     """Write one self-contained HTML page with the charts and tables of a run or a comparison.
 

@@ -21,7 +21,7 @@ NamesArgument = Annotated[list[str], typer.Argument(metavar="MACHINE...", help="
 def machines(
     words: Annotated[list[str] | None, typer.Argument(
         metavar="[remove MACHINE...]", show_default=False,
-        help="Take machines out for good that are lost: names and places are free again, and who had them may not come "
+        help="Remove lost machines for good: their names and numbers become free, and the former workers may not come "
              "back.")] = None,
     *,
     cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", show_default=False,

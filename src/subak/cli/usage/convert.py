@@ -41,7 +41,7 @@ def convert(
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", show_default=False,
         help="The workload folder to write; the machines, if the trace has any, go to its subfolder `fleet`.")] = None,
-    preview: Annotated[bool, typer.Option("--preview", help="Read, show what was understood, which rows would be "
+    preview: Annotated[bool, typer.Option("--preview", help="Read, show the understood columns, the rows that would be "
                                                             "dropped and the first tasks, and write nothing.")] = False,
     map_: Annotated[list[str] | None, typer.Option(
         "--map", metavar="NAME=COLUMN,...", show_default=False,
@@ -50,23 +50,23 @@ def convert(
              "estimate, job, queue, user, priority, tasks, outcome; any other is a resource.")] = None,
     separator: Annotated[str, typer.Option(
         metavar="SIGN", show_default=False,
-        help="table: what separates fields: a comma, a semicolon, a tab or | [default: as the first line tells].",
+        help="table: the separator of fields: a comma, a semicolon, a tab or | [default: found in the first line].",
     )] = "",
     columns: Annotated[str, typer.Option(
         metavar="NAME,...", show_default=False,
-        help="table: the names of all columns, in order, where the file has no line of them.")] = "",
+        help="table: the names of all columns, in order, if the file has no header.")] = "",
     blanks: Annotated[Blanks, typer.Option(
-        help="table: an amount that is empty is 0, or it is unknown, and its row is dropped.")] = "zero",
+        help="table: an empty amount is 0; or it is unknown, and its row is dropped.")] = "zero",
     gang: Annotated[bool, typer.Option("--gang", help="table: the tasks of a row start together.")] = False,
     amounts: Annotated[Amounts, typer.Option(
-        help="sacct, swf: a job asks for what was allocated to it, where the file has that, or for what its user "
-             "requested.")] = "allocated",
+        help="sacct, swf: the request of a job is its allocated amounts, if the file has them, or the amounts that its "
+             "user requested.")] = "allocated",
     zone: Annotated[str, typer.Option(
         metavar="ZONE", show_default=False,
-        help="sacct, helios, table: the zone of times that name none, such as Europe/Paris [default: as they stand; "
-             "an hour that clocks skip or show twice is then not seen].")] = "",
+        help="sacct, helios, table: the zone of times without one, such as Europe/Paris [default: times as they stand; "
+             "then hours that clocks skip or repeat go unnoticed].")] = "",
     max_lost: Annotated[str, typer.Option(
-        metavar="SHARE", help="Refuse a trace of which more of the load than this is in rows that cannot be read.",
+        metavar="SHARE", help="Refuse a trace if unreadable rows hold more than this share of its load.",
     )] = "10%",
     resubmissions: Annotated[Resubmissions, typer.Option(
         help="google2011, google2019: a task submitted again is a new task, of job ID#2, ID#3 ... (as LoTES counts), "
@@ -77,8 +77,8 @@ def convert(
         help="google2011, google2019, pods: a task still running when the parts end keeps the run time seen so far, is "
              "dropped, or runs forever.")] = "keep",
     fleet: Annotated[FleetChoice, typer.Option(
-        help="google2011, google2019: the machines as of time 0, or every machine with its last capacity (Table 1 of "
-             "LoTES), or machines joining and leaving during the run.")] = "at-start",
+        help="google2011, google2019: the machines at time 0; or every machine with its last capacity (Table 1 of "
+             "LoTES); or machines that join and leave during the run.")] = "at-start",
     from_: Annotated[float, typer.Option(
         "--from", parser=read_seconds, metavar=DURATION, help="Keep tasks that arrive at or after this time, such as "
                                                               "90, 30min or 1-12:00:00.")] = 0.0,
@@ -101,7 +101,7 @@ def convert(
     batch: Annotated[bool, typer.Option("--batch", help="rumen: all jobs arrive at 0, as in HMHS, and not when they "
                                                         "were submitted.")] = False,
     unfinished: Annotated[Unfinished, typer.Option(
-        help="rumen: a task of which no attempt succeeded keeps its last attempt's time, or is dropped.")] = "keep",
+        help="rumen: a task without a successful attempt keeps its last attempt's time, or is dropped.")] = "keep",
     topology: Annotated[Path | None, typer.Option(
         metavar="FILE", help="rumen: racks and nodes, all of which become machines [default: the nodes on which "
                              "attempts ran].", show_default=False)] = None,

@@ -36,7 +36,8 @@ def experiment(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once on this machine [default: one a core].",
         show_default=False, rich_help_panel=WHERE)] = None,
     shard: Annotated[str | None, typer.Option(
-        metavar="K/N", help="Do only the K-th of N parts, such as in a Slurm array; `subak merge` joins their folders.",
+        metavar="K/N", help="Do only the K-th of N parts, for example in a Slurm array; `subak merge` joins their "
+                            "folders.",
         show_default=False, rich_help_panel=WHERE)] = None,
     on: Annotated[str | None, typer.Option(
         metavar="ray[://HOST:PORT]", help="Do the runs on a Ray cluster: this machine's, or the one at an address.",
@@ -45,10 +46,10 @@ def experiment(
         "--dry-run", help="Check everything, print the number of runs, and stop.")]
     = False,
     out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="The folder of the study. What is there already of it is not run again.",
+        metavar="FOLDER", help="The folder of the study. Finished runs in it are not repeated.",
         show_default=False, rich_help_panel=OUTPUT)] = None,
     overwrite: Annotated[bool, typer.Option(
-        "--overwrite", help="Do every run again, also what the folder of --out holds already.",
+        "--overwrite", help="Do every run again, also those in the folder of --out.",
         rich_help_panel=OUTPUT)] = False,
 ) -> None:
     """Run a study (parameter sweep): every combination of listed settings once, with a table and a page.

@@ -26,16 +26,17 @@ def generate(
                                                              "subfolder `fleet`. `-`: write it to standard output, "
                                                              "as a tar that `subak simulate -` reads.")],
     tasks: Annotated[int | None, typer.Option(
-        metavar="N", help="So many tasks. Google's month had 25400000, which come in 14.7 days at the paper's gap.",
+        metavar="N", help="The number of tasks. Google's month had 25400000; at the paper's gap they arrive in 14.7 "
+                          "days.",
         show_default=False,
         rich_help_panel=LENGTH)] = None,
     seconds: Annotated[Number, typer.Option(
         parser=read_seconds, metavar=DURATION,
-        help="Instead of --tasks: all that arrives before this time, such as 2h.", show_default=False,
+        help="Instead of --tasks: all tasks that arrive before this time, such as 2h.", show_default=False,
         rich_help_panel=LENGTH)] = None,
     load: Annotated[Number, typer.Option(
-        metavar="SHARE", help="Instead of --dynamism: let the tasks that run in the long run ask for this share of "
-                              "the fleet's scarcer resource, such as 0.8.", show_default=False,
+        metavar="SHARE", help="Instead of --dynamism: the mean load, as a share of the fleet's scarcer resource, such "
+                              "as 0.8.", show_default=False,
         rich_help_panel=LENGTH)] = None,
     fleet: FleetOption = None,
     machines: MachinesOption = 0,
@@ -44,7 +45,7 @@ def generate(
     remove: RemoveOption = None,
     add_machines: AddOption = None,
     parameters: Annotated[Path | None, typer.Option(
-        metavar="FILE.toml", help="Parameters of every model, such as `subak fit` writes; the options below change "
+        metavar="FILE.toml", help="Parameters of every model, as `subak fit` writes them; the options below override "
                                   "single ones.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same workload.")] = 1,
     dynamism: Annotated[Number, typer.Option(
@@ -69,10 +70,12 @@ def generate(
         metavar="RATIO", help="Mean over median makespan of services [default: 24].", show_default=False,
         rich_help_panel=PAPER)] = None,
     users: Annotated[int | None, typer.Option(
-        metavar="N", help="Users, each a queue, of Zipf's law [default: 1].", show_default=False,
+        metavar="N", help="The number of users, each with a queue; their sizes follow Zipf's law [default: "
+                          "1].", show_default=False,
         rich_help_panel=AROUND)] = None,
     diurnal: Annotated[Number, typer.Option(
-        metavar="AMPLITUDE", help="A daily rhythm of the arrivals, 0 to 1; the mean rate stays [default: off].",
+        metavar="AMPLITUDE", help="Amplitude of a daily rhythm of the arrivals, 0 to 1; the mean rate stays the same "
+                                  "[default: off].",
         show_default=False, rich_help_panel=AROUND)] = None,
     constraints: Annotated[Number, typer.Option(
         metavar="SHARE", help="This share of the tasks has placement constraints, by Megha's tables; the machines "

@@ -17,8 +17,9 @@ def generate_mapreduce(
                                                              "subfolder `fleet`.")],
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same workload.")] = 1,
     workload: Annotated[Mix, typer.Option(
-        help="Alike jobs, or 80 % of them with 15 % long and 5 % large ones.", rich_help_panel=PAPER)] = "single",
-    jobs: Annotated[int, typer.Option(metavar="N", help="So many jobs; more leave the first as they are.",
+        help="Identical jobs; or 80 % of them, with 15 % long and 5 % large ones.", rich_help_panel=PAPER)] = "single",
+    jobs: Annotated[int, typer.Option(metavar="N", help="The number of jobs; a larger number keeps the first ones "
+                                                        "unchanged.",
                                       rich_help_panel=PAPER)] = 100,
     cluster: Annotated[int | None, typer.Option(
         metavar="1..6", help="A cluster of Table 1: its share of slow machines is 0, 20, 40, 60, 80 or 100 % "
@@ -35,12 +36,12 @@ def generate_mapreduce(
         help="Maps and reduces have machines of their own, or share machines that have slots of both kinds, or share "
              "the slots of all machines.", rich_help_panel=AROUND)] = "none",
     gap: Annotated[float, typer.Option(
-        parser=read_seconds, metavar=DURATION, help="Mean gap of jobs that arrive over time (Poisson); 0: all at once.",
+        parser=read_seconds, metavar=DURATION, help="Mean gap between arriving jobs (Poisson); 0: all arrive at once.",
         rich_help_panel=AROUND)] = 0.0,
     map_output: Annotated[float, typer.Option(
-        metavar="BYTES", help="That each map leaves for the reduces of its job, which copy it before they run; 0: "
-                              "copying takes no time.", rich_help_panel=AROUND)] = 0.0,
-    copy_rate: Annotated[float, typer.Option(metavar="BYTES", help="That a reduce copies in a second.",
+        metavar="BYTES", help="Output of each map, which the reduces of its job copy before they run; 0: copying takes "
+                              "no time.", rich_help_panel=AROUND)] = 0.0,
+    copy_rate: Annotated[float, typer.Option(metavar="BYTES", help="Bytes that a reduce copies in a second.",
                                              rich_help_panel=AROUND)] = 20e6,
     overwrite: OverwriteOption = False,
 ) -> None:

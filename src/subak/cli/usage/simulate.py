@@ -20,7 +20,7 @@ def simulate(
                              f"policy of your own [default: {DEFAULT_SCHEDULER}].", show_default=False,
         autocompletion=completion.scheduler)] = None,
     seed: Annotated[int | None, typer.Option(
-        metavar="N", min=0, help="Of the run's random numbers; the same seed gives the same bytes [default: 1].",
+        metavar="N", min=0, help="Seed of the run's random numbers; the same seed gives the same bytes [default: 1].",
         show_default=False)] = None,
     given: ScenarioOptions = ScenarioOptions(),
     out: Annotated[Path | None, typer.Option(
@@ -28,16 +28,16 @@ def simulate(
         rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
     chunk: Annotated[int | None, typer.Option(
-        metavar="N", min=1, help="Read the workload N tasks at a time and keep only those in memory that are open: the "
-                                 "results are the same [default: all at once up to 16,000,000 tasks, 1,048,576 at a "
-                                 "time beyond]. For an order or a fair order with a placement that looks for one "
-                                 "machine, greedy, tetris, megha and central; see "
+        metavar="N", min=1, help="Read the workload N tasks at a time and keep only open tasks in memory; the results "
+                                 "are the same [default: all at once up to 16,000,000 tasks, 1,048,576 at a time "
+                                 "beyond]. Supported: an order or a fair order with a placement of single tasks, "
+                                 "greedy, tetris, megha and central; see "
                                  "docs/decisions/0049-runs-in-chunks.md.",
         show_default=False, rich_help_panel=CHUNKS)] = None,
     checkpoint: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Keep the run in this folder while it goes on, at most a minute's work behind: the same "
-                               "command goes on from there, and gives the same results. The folder goes when the run "
-                               "is done. Implies --chunk.",
+        metavar="FOLDER", help="Save the state of the run in this folder about every minute: the same command resumes "
+                               "from it, with the same results. The folder is deleted when the run is done. Implies "
+                               "--chunk.",
         show_default=False, rich_help_panel=CHUNKS)] = None,
 ) -> None:
     """Simulate one scheduler on one workload and show the results.

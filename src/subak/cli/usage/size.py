@@ -42,15 +42,17 @@ def size(
                                                       "chosen [default: the mix of the fleet].",
         show_default=False, rich_help_panel=INPUT)] = None,
     prices: Annotated[list[float] | None, typer.Option(
-        "--price", metavar="AMOUNT", help="Of a machine, in any unit; once for each --kind, in their order.",
+        "--price", metavar="AMOUNT", help="The price of a machine, in any unit; once for each --kind, in the same "
+                                          "order.",
         show_default=False, rich_help_panel=INPUT)] = None,
     mixes: Annotated[list[Path] | None, typer.Option(
         "--mix", metavar="FILE.toml", help="Machines in fixed proportions, with prices or without: [[machines]] with "
                                            "count, capacity and price; once for each mix.",
         show_default=False, rich_help_panel=INPUT)] = None,
     limit: Annotated[int | None, typer.Option(
-        metavar="N", min=1, max=MACHINES_MAX, help="Try at most so many machines [default: twice as many as tasks "
-                                                   "would run at once if none waited].", show_default=False)] = None,
+        metavar="N", min=1, max=MACHINES_MAX, help="Try at most this many machines [default: twice the number of tasks "
+                                                   "that would run at once if none "
+                                                   "waited].", show_default=False)] = None,
     given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",

@@ -28,41 +28,42 @@ TUNING = "What is tuned"
 @takes_scenario
 def tune(
     scheduler: Annotated[str | None, typer.Option(
-        metavar="NAME", help="What is tuned: lotes, a federation, or FILE.py:NAME for a policy of your own "
+        metavar="NAME", help="The scheduler to tune: lotes, a federation, or FILE.py:NAME for a policy of your own "
                              f"[default: {DEFAULT_SCHEDULER}].", show_default=False, rich_help_panel=TUNING,
         autocompletion=completion.scheduler)] = None,
     parameter: Annotated[list[str] | None, typer.Option(
-        "--tune", metavar="NAME[=LEAST:MOST]", help="A parameter to tune, and in which range; once for each [default: "
-                                                    "all that the scheduler declares, in their ranges].",
+        "--tune", metavar="NAME[=LEAST:MOST]", help="A parameter to tune, and its range; once for each [default: all "
+                                                    "parameters that the scheduler declares].",
         show_default=False, rich_help_panel=TUNING)] = None,
     minimise: Annotated[str, typer.Option(
-        metavar="MEASURE", help="What is to be as small as possible: a measure as of --objective, such as "
-                                "'wait.p95 for queue=prod'; the mean over the seeds.",
+        metavar="MEASURE", help="The measure to minimise, in the words of --objective, such as 'wait.p95 for "
+                                "queue=prod'; its mean over the seeds.",
         rich_help_panel=TUNING)] = "slowdown.mean",
     trials: Annotated[int, typer.Option(
-        metavar="N", min=1, max=TRIALS_MAX, help="How many settings are tried; the first are those given.",
+        metavar="N", min=1, max=TRIALS_MAX, help="The number of settings to try; the first are the given ones.",
         rich_help_panel=TUNING)] = 50,
     seeds: Annotated[str | None, typer.Option(
         metavar="1,2,5-8", help=f"Each trial runs once with each seed [default: {DEFAULT_SEEDS}].", show_default=False,
         rich_help_panel=TUNING)] = None,
     held_out: Annotated[str, typer.Option(
-        "--held-out", metavar="1,2,5-8", help="Seeds on which what was found is compared with the settings as given; "
-                                              "three and more give an interval.",
+        "--held-out", metavar="1,2,5-8", help="Seeds on which the best settings are compared with the given ones; "
+                                              "three or more give an interval.",
         rich_help_panel=TUNING)] = DEFAULT_HELD_OUT,
     held_out_workload: Annotated[str, typer.Option(
-        "--held-out-workload", metavar="WORKLOAD", help="Compare them on another workload [default: the same, redrawn "
-                                                        "by the held-out seeds].",
+        "--held-out-workload", metavar="WORKLOAD", help="Compare on another workload [default: the same, redrawn by "
+                                                        "the held-out seeds].",
         show_default=False, rich_help_panel=TUNING)] = "",
     sampler_seed: Annotated[int, typer.Option(
-        "--sampler-seed", metavar="N", min=0, max=2**31 - 1, help="Of what is tried: the same seed tries the same.",
+        "--sampler-seed", metavar="N", min=0, max=2**31 - 1, help="Seed of the search: the same seed tries the same "
+                                                                  "settings.",
         rich_help_panel=TUNING)] = 1,
     given: ScenarioOptions = ScenarioOptions(),
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many seeds of a trial at once [default: one a core].",
         show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Keep the trials in this folder, and go on with those that are there "
-                               "[default: only show the table].", show_default=False, rich_help_panel=OUTPUT)] = None,
+        metavar="FOLDER", help="Keep the trials in this folder, and resume from those in it [default: only show the "
+                               "table].", show_default=False, rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Tune a scheduler's parameters on some seeds, and judge the result on others.
