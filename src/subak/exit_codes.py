@@ -12,15 +12,15 @@ MEANINGS = {
     OTHERWISE: "a job that was waited for did not finish; a live federation failed; no size that `subak size` tried is "
                "enough",
     MISTAKE: "a mistake in the command line, a file or a policy, or a run that could not be finished",
-    NOTHING_THERE: "the live federation has nothing of this name",
-    NOT_NOW: "no master can be reached, or it cannot be done now, such as when a disk is full: try again",
-    EXIT_REFUSED: "refused as things stand, such as preempting a task that does not run",
-    WRONG_TOKEN: "the token is not that of the live federation",
-    STORE_UNFIT: "the store of a master is damaged, or not the one in use: to try again is no use, see docs/stores.md",
+    NOTHING_THERE: "the live federation has no job, task or machine of this name",
+    NOT_NOW: "no master can be reached, or the request fails for now, such as on a full disk: try again",
+    EXIT_REFUSED: "refused in the present state, such as preempting a task that does not run",
+    WRONG_TOKEN: "the live federation refuses the token",
+    STORE_UNFIT: "the store of a master is damaged, or not the one in use; retrying does not help, see docs/stores.md",
     TIMED_OUT: "only `subak run`: the command ran longer than `--time-limit`",
     NOT_RUN: "only `subak run`: the command could not be run, or was lost",
     INTERRUPTED: "interrupted by Ctrl-C, and nothing half-written is left; of `subak run`: the job was cancelled",
-    UNREAD: "nobody reads the output any more",
+    UNREAD: "the reader of the output is gone (a closed pipe)",
     EXIT_ENDED: "ended by SIGTERM; nothing half-written is left",
 }
 
