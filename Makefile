@@ -15,6 +15,7 @@
 #   make test-hosts    let things go wrong between ten hosts, which are namespaces of this machine, for a minute; root only
 #   make chaos-hosts   the same for SEEDS seeds (10) of SECONDS seconds (90) each
 #   make test-package  build the sdist and the wheel, and try the wheel alone in a new environment
+#   make test-versions  run a part of the tests under every version of Python that pyproject.toml claims
 #   make clean   remove .venv and what was built
 # Debian's own where it is new enough: a newer one on PATH would hide what does not install there.
 PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -26,7 +27,7 @@ SEEDS ?= 10
 SECONDS ?= 90
 
 .PHONY: help demo demo-live study test lint docs bench mutants planted conditions plain chaos clean test-hosts chaos-hosts \
-	test-package
+	test-package test-versions
 .DEFAULT_GOAL := help
 
 help:
@@ -103,6 +104,10 @@ chaos-hosts: .venv/installed-dev
 
 test-package: .venv/installed-dev
 	$(BIN)/python tests/built_package.py
+
+# VERSIONS="3.13" for some of them, ALL=--all for the whole suite. Each has an environment in build/.
+test-versions: .venv/installed-dev
+	$(BIN)/python tests/other_versions.py $(ALL) $(VERSIONS)
 
 clean:
 	rm -rf .venv build dist

@@ -10,6 +10,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from packaging.specifiers import SpecifierSet
 
+import other_versions
 from checkout import closed_to_others
 
 ROOT = Path(__file__).parent.parent
@@ -87,3 +88,15 @@ def test_a_folder_that_others_may_not_enter_is_found(tmp_path):
     (tmp_path / "home").chmod(0o700)
     assert closed_to_others(inner) == tmp_path / "home"
     assert closed_to_others(Path("/")) is None
+
+
+def test_a_version_of_python_that_is_claimed_and_not_here_is_no_success(monkeypatch, capsys):
+    monkeypatch.setattr(other_versions, "claimed", lambda: ["3.99"])
+    monkeypatch.setattr("sys.argv", ["other_versions.py"])
+    assert other_versions.main() == 1
+    assert capsys.readouterr().out == "Python 3.99: not on this machine, and not run\n"
+
+
+def test_the_versions_that_are_tried_are_those_that_are_claimed_and_their_tests_are_there():
+    assert other_versions.claimed() == ["3.11", "3.12", "3.13"]
+    assert all((ROOT / f"tests/test_{name}.py").is_file() for name in other_versions.PART)
