@@ -496,12 +496,12 @@ def test_how_many_fit_all_machines_at_once():
     """Tasks of two cores on machines of five, one, and three: two, none and one of them."""
     workload = staged([{"request": (2,)}], [(0, 0, 1)])
     fleet = fleet_of((5,), (1,), (3,))
-    sim = central_loop(workload, fleet, find_scheduler("easy"), Terms("fifo", 1, 1.0, math.inf)).prepared.simulation
+    sim = central_loop(workload, fleet, find_scheduler("easy"), Terms(interval=1.0)).prepared.simulation
     assert [holds(sim.fleet, sim.tasks, 0, count) for count in (1, 2, 3, 4)] == [True, True, True, False]
 
 
 def test_a_profile_is_closed_when_nobody_has_had_a_reservation_for_sixteen_decisions():
-    loop = central_loop(rigid((0, 1, 9)), nodes(2), find_scheduler("easy"), Terms("fifo", 1, 1.0, math.inf))
+    loop = central_loop(rigid((0, 1, 9)), nodes(2), find_scheduler("easy"), Terms(interval=1.0))
     simulation, state = loop.prepared.simulation, loop.waiting
 
     def decisions(reserved):

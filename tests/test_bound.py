@@ -26,7 +26,7 @@ from subak.placement.mapreduce import prices
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import Bound, makespan_bound
 from subak.placement.mapreduce.prices import Found, Side, find_prices, value
-from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
+from subak.placement.mapreduce.recipes import RECIPES
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
@@ -45,7 +45,8 @@ def bound_of(workload, fleet):
 def test_no_schedule_is_below_it(name, data):
     workload, fleet = data.draw(batches(arrivals=data.draw(st.booleans()), whole=data.draw(st.booleans()),
                                         slots_most=data.draw(st.integers(1, 3))))
-    outcome = simulate(workload, fleet, find_scheduler(name), search=SearchSettings(moves=5))
+    searched = {"search_moves": 5} if name == "hmhs-search" else {}
+    outcome = simulate(workload, fleet, find_scheduler(name), **searched)
     table = task_table(outcome, workload, fleet)
     assert makespan(table) >= bound_of(workload, fleet).seconds
 

@@ -64,7 +64,8 @@ def stored(workload, folder):
 
 def told(scheduler, workload, seed=1, interval=1.0, until=math.inf, queues=None, estimates=None):
     known = "user" if "estimate" in workload.tasks.columns and workload.tasks["estimate"].count() else "exact"
-    return Terms(scheduler.order, seed, interval, until, estimates=estimates or known, queues=queues)
+    return Terms(ranking=scheduler.order, seed=seed, interval=interval, until=until, estimates=estimates or known,
+                 queues=queues)
 
 
 def chunked(case, name, folder, cut, on_progress=None, **more):
@@ -452,7 +453,7 @@ def test_a_block_has_its_room_on_the_disk_before_it_is_written_to(tmp_path):
 
 
 def test_the_heap_has_room_for_the_events_of_all_rows():
-    workload, terms = plain_tasks(*[(0, 1, 1)] * 9), Terms("fifo", 1, 60.0, math.inf)
+    workload, terms = plain_tasks(*[(0, 1, 1)] * 9), Terms(interval=60.0)
     sim = prepare(workload, fleet_of((8,)), np.arange(1), terms).simulation
     grown, _ = with_arriving(sim, (), sim, np.zeros(0, np.int32))
     assert grown.tasks.arrival.size == 18 and grown.events.slot.size == EVENTS_A_TASK * 18 + EVENTS_MORE
@@ -463,7 +464,7 @@ def test_stages_list_their_tasks_as_those_of_a_run_in_memory_do():
     for stages, tasks in (([{"depends_on": [1]}, {}], [(1, 0.0, 1.0), (0, 0.0, 1.0), (0, 0.0, 1.0)]),
                           ([{"depends_on": []}, {"depends_on": [0]}], [(0, 0.0, 1.0)])):
         workload = staged([{"job": 0, "request": (1.0, 1.0), **stage} for stage in stages], tasks, TWO)
-        terms = Terms("fifo", 1, 60.0, math.inf)
+        terms = Terms(interval=60.0)
         sim = prepare(workload, fleet_of((8, 8), resources=TWO), np.arange(1), terms).simulation
         assert sim.stages.of_task.size == len(tasks)
         none = sim.stages._replace(task_first=sim.stages.task_first[:0], task=sim.stages.task[:0])

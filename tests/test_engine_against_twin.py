@@ -135,7 +135,7 @@ def test_what_lanes_ask_for_lies_at_their_places(scheduler):
     """After each step; in a strict order there is one lane of all shapes, and nothing lies there."""
     workload, fleet = crowd(4)
     instance = find_scheduler(scheduler)
-    loop = central_loop(workload, fleet, instance, Terms(instance.order, 1, 1000.0, math.inf))
+    loop = central_loop(workload, fleet, instance, Terms(ranking=instance.order, interval=1000.0))
     sim, (ordered, *_) = loop.prepared.simulation, loop.states
     lanes, most = ordered.lanes, 0
     while loop.step(1) == LOOP_PAUSED:

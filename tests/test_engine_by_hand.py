@@ -255,7 +255,7 @@ def test_hooks_are_called_when_something_arrives_or_is_freed(tmp_path):
     """Tasks arrive at 0 and 2, the latter two at once, and end at 5, 7 and 8."""
     (tmp_path / "p.py").write_text(HOOKS)
     loop = central_loop(plain((0, 5, 1), (2, 5, 1), (2, 6, 1)), fleet_of((3,)), find_scheduler(f"{tmp_path}/p.py:mine"),
-                        Terms("fifo", 1, 1.0, math.inf))
+                        Terms(interval=1.0))
     while loop.step(10) != LOOP_DONE:
         pass
     _, _, memory, *_ = loop.states

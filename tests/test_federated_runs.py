@@ -14,9 +14,9 @@ from subak.cli.progress import COMPILE_TIME, compiling_notice
 from subak.errors import InputError
 from subak.experiment.parallel import in_good_order, jobs_of
 from subak.experiment.run import simulate_into
-from subak.experiment.scenario import Scenario, changed_settings, settings_of
+from subak.experiment.scenario import Scenario, settings_of
 from subak.federation.messages import KINDS, REFUSED, REPARTITION
-from subak.federation.settings import PROFILES, Federation
+from subak.federation.settings import PROFILES, Federation, supported_by
 from subak.kernels.kernel import SETTINGS
 from subak.measures.run_folders import load_runs
 from subak.placement.claims import TASK_FINISHED
@@ -24,6 +24,7 @@ from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler
 from subak.report.comparison import messages_a_task, refused_share
 from subak.report.explain import explain
+from subak.settings import changed_settings
 from subak.simulator.federated import engine
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated_results import PARTS
@@ -55,8 +56,8 @@ def busy(tasks=60, machines=4):
 def test_every_architecture_has_a_name_and_its_settings():
     assert {SCHEDULERS[name].architecture for name in FEDERATED} == set(ARCHITECTURES)
     known = set(Federation.__struct_fields__)
-    assert all(set(SCHEDULERS[name].settings) <= known for name in FEDERATED)
-    assert known == {setting for name in FEDERATED for setting in SCHEDULERS[name].settings}
+    assert all(set(supported_by(SCHEDULERS[name])) <= known for name in FEDERATED)
+    assert known == {setting for name in FEDERATED for setting in supported_by(SCHEDULERS[name])}
 
 
 @pytest.mark.skipif(bool(SETTINGS.DISABLE_JIT), reason="nothing is compiled")
@@ -374,7 +375,7 @@ def test_compare_federations_with_another(command, site, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (("--heartbeat", 3), "settings of a federation: none of the schedulers first-fit is one; megha, central"),
+    (("--heartbeat", 3), "federation.heartbeat: none of the schedulers first-fit supports it; megha, central do"),
     (("--scheduler", "sparrow", "--heartbeat", 3), "federation.heartbeat: none of the schedulers sparrow supports it"),
     (("--scheduler", "megha", "--share", "q=0.5"), "federation.shares (--share): go with preemption"),
     (("--scheduler", "megha", "--heartbeat", 0), "heartbeat: must be 0.001 or more, not 0"),

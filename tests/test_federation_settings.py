@@ -5,8 +5,11 @@ import pytest
 
 from subak.errors import InputError
 from subak.federation.messages import KINDS
-from subak.federation.settings import BOUNDS, PROFILES, Federation
+from subak.federation.settings import PROFILES, Federation
+from subak.settings import Between, declared
 
+RULES = {name: setting.rule for name, setting in declared(Federation).items() if isinstance(setting.rule, Between)}
+WORDS = {False: "{:g} or more", True: "more than {:g}"}
 FITTING = {"delay": {"delay_spread": 0.0}, "delay_spread": {"delay": 1e6}, "timer_slack": {"lease": math.inf},
            "lease": {"timer_slack": 0.0}}  # what another setting must be for one to be at its bounds
 
@@ -15,15 +18,15 @@ def beyond(value, way):
     return value + way if isinstance(value, int) else value * (1 + way * 1e-9) + way * 1e-9
 
 
-@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("name", RULES)
 def test_a_setting_may_be_at_its_bounds_and_not_beyond(name):
-    least, most = BOUNDS[name]
+    least, most = RULES[name].least, RULES[name].most
     others = FITTING.get(name, {})
-    for value in {least, most} - ({0} if name == "probe_ratio" else set()):
+    for value in {least, most} - ({least} if RULES[name].above else set()):
         assert getattr(Federation(**{**others, name: value}), name) == value
-    with pytest.raises(InputError, match=f"{name}: must be {least:g} or more, not"):
+    with pytest.raises(InputError, match=f"{name}: must be {WORDS[RULES[name].above].format(least)}, not"):
         Federation(**{**others, name: beyond(least, -1)})
-    with pytest.raises(InputError, match=f"{name}: must be {least:g} or more, not nan"):
+    with pytest.raises(InputError, match=f"{name}: must be {WORDS[RULES[name].above].format(least)}, not nan"):
         Federation(**{**others, name: math.nan})
     if most < math.inf:
         with pytest.raises(InputError, match=f"{name}: must be at most {most:,}, not"):

@@ -90,7 +90,7 @@ def test_apart_takes_them_apart_and_says_so(tmp_path):
 
 
 def test_apart_is_for_those_that_cannot():
-    with pytest.raises(InputError, match="gangs: easy, megha keep gangs together; apart is for those that cannot"):
+    with pytest.raises(InputError, match="gangs: none of the schedulers easy, megha takes gangs apart; they keep"):
         Scenario(schedulers=["easy", "megha"], gangs=APART)
     with pytest.raises(InputError, match="gangs: must be one of together, apart, not 'both'"):
         Scenario(gangs="both")

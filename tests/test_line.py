@@ -41,7 +41,7 @@ def profile_of(sizes, capacities, resources):
     stages = [{"request": (size,) * len(resources), "job": row} for row, size in enumerate(sizes)]
     workload = staged(stages, [(row, 0, 1) for row in range(len(sizes)) for _ in range(30)], resources)
     fleet = fleet_of(*[(each,) * len(resources) for each in capacities], resources=resources)
-    sim = prepare(workload, fleet, machine_order(fleet, "given"), Terms("fifo", 1, 1.0, math.inf)).simulation
+    sim = prepare(workload, fleet, machine_order(fleet, "given"), Terms(interval=1.0)).simulation
     profile = build_rigid(sim.fleet, sim.tasks, np.arange(sim.tasks.arrival.size), 2).profile
     clear(profile, sim.fleet, sim.tasks)
     return profile, sim.tasks

@@ -119,7 +119,7 @@ MEMORY = Resource("memory", 1.0, "MiB")
     (MEMORY, 129 * GIB_IN_MIB, 122_070, "122,070"),  # nor would 128Gi do
     (MEMORY, 2 * GIB_IN_MIB**2, 2_000_000_000_000 // 2**20,
      "1,907,348 MiB (2T counts in powers of 1000; did you mean 2Ti?)"),
-    (MEMORY, 5, 0, "0"), (Resource("memory", 0.5, "GiB"), 512, 8, "4 GiB (did you mean 4Ti?)"),
+    (MEMORY, 5, 0, "0"), (Resource("memory", 0.5, "GiB"), 512, 8, "4"),
     (Resource("memory", 1.0, "bytes"), 2**30, 4, "4 bytes (did you mean 4Gi?)"),
     (Resource("cpu", 1e-3, "cores"), 64_000, 32_000, "32"),
     (Resource("memory", 1e-8, "of the largest machine"), 2, 1, "1e-08"),

@@ -42,7 +42,7 @@ def test_a_plan_is_never_made_worse_and_runs_as_planned(case, seed):
     assert plan.makespan <= make_plan(workload, fleet, "hmhs").makespan
     assert plan.search_moves == (15 if find_batch(workload, fleet).maps.task.size else 0)
     outcome = simulate(workload, fleet, find_scheduler("hmhs-search"), seed, check=Watch(),
-                       search=SearchSettings(moves=15))
+                       search_moves=15)
     assert task_table(outcome, workload, fleet)["finish"].to_list() == plan.finish.tolist()
 
 

@@ -1,12 +1,11 @@
 """Every setting that is a time takes a duration: in files, studies, lists of options and ranges to tune."""
-from dataclasses import fields
 from typing import get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
 
-from subak.cli.options import ScenarioOptions
-from subak.cli.sweeps import TIMES, study_from
+from subak.cli.options import OPTIONS, Given
+from subak.cli.sweeps import study_from
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario, read_scenario
 from subak.experiment.study.document import study_of
@@ -17,6 +16,7 @@ from subak.measures.energy.settings import Energy
 from subak.placement.lotes.settings import LotesSettings
 from subak.quantities import times_of
 from subak.queues.tree import TreeChange
+from subak.settings import DURATION
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.simulator.mishaps.failure_plan import FailurePlan, Rule
 from subak.toml_files import convert, read_toml
@@ -93,14 +93,14 @@ def test_a_study_takes_durations():
 
 
 def test_lists_of_options_take_durations():
-    assert {row.name for row in fields(ScenarioOptions)} & (
-        times_of(Scenario) | times_of(Federation)) | {"checkpoint"} & TIMES == TIMES
-    given = ScenarioOptions(until="1h,90", heartbeat="500ms,1m")
+    times = {name for name, option in OPTIONS.items() if option.setting.form == DURATION}
+    assert times == OPTIONS.keys() & (times_of(Scenario) | times_of(Federation))
+    given = Given(until="1h,90", heartbeat="500ms,1m")
     points = points_of(study_from(given, ["megha"], None, None))
     assert sorted((each.scenario.until, each.scenario.federation.heartbeat) for each in points) == [
         (90.0, 0.5), (90.0, 60.0), (3600.0, 0.5), (3600.0, 60.0)]
     with pytest.raises(InputError, match=r"--until: a duration must be .*, not '1 hour'"):
-        study_from(ScenarioOptions(until="1h,1 hour"), ["megha"], None, None)
+        study_from(Given(until="1h,1 hour"), ["megha"], None, None)
 
 
 def test_a_range_to_tune_takes_durations():

@@ -6,7 +6,7 @@ from reference_pages.protocol import protocol
 from reference_pages.rows import PLAIN_KINDS
 from reference_pages.tables import struct_rows, table
 from subak.federation import messages
-from subak.federation.settings import PROFILES, Federation, Profile
+from subak.federation.settings import PROFILES, Federation, Profile, supported_by
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator import federated_results
 from subak.simulator.federated import fault_plan
@@ -63,7 +63,7 @@ def waiting_words() -> list[str]:
 
 
 def supporters(setting: str) -> str:
-    names = [each.name for each in SCHEDULERS.values() if setting in each.settings]
+    names = [each.name for each in SCHEDULERS.values() if setting in supported_by(each)]
     federated = [each for each in SCHEDULERS.values() if each.architecture]
     return "all" if len(names) == len(federated) else ", ".join(names)
 

@@ -1,6 +1,5 @@
 """What the columns of a run's tables mean; tests/test_docs.py checks them against a run."""
 from subak.federation.megha.jobs import OUTCOMES
-from subak.federation.settings import LAWS
 from subak.fleet.locality import LEVELS
 from subak.workload import table as workload
 from subak.workload.predicates import OPERATORS
@@ -42,10 +41,8 @@ INTERFERENCE_ROWS = {
 LOCALITY_ROWS = {
     "locality": f"how near its input its last attempt ran: {', '.join(LEVELS)}; null where that is not known",
 }
-# What needs no comment in the source, since its name says it there.
 PLAIN_KINDS = {"SUBMIT": "a task, or a batch of them, to be placed", "START": "begin the attempt",
                "KILL": "end the attempt, or never begin it"}
-PLAIN_SETTINGS = {"delay_law": f"of the delay: {', '.join(LAWS)}"}
 WAITING_ROWS = {
     "task": "row of the task", "global_master": "number of its global master",
     "shape": "number of its request and constraints", "phase": "how it stands at its global master",

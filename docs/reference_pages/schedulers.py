@@ -2,8 +2,9 @@
 import inspect
 
 from reference_pages.tables import struct_rows, table
+from subak.federation.settings import NETWORK_SETTINGS, supported_by
 from subak.placement.lotes.settings import LotesSettings
-from subak.placement.schedulers import KNOWLEDGE, NETWORK_SETTINGS, OPTIONS, SCHEDULERS
+from subak.placement.schedulers import KNOWLEDGE, OPTIONS, SCHEDULERS
 from subak.simulator.engine import estimates
 
 
@@ -18,7 +19,7 @@ def schedulers() -> list[str]:
         "Federations, whose settings are on [a page of their own](federations.md):\n",
         *table(("name", "what it does", "knows", "settings of its own"), [
             (f"`{each.name}`", each.summary, each.knows,
-             ", ".join(f"`{name}`" for name in each.settings if name not in NETWORK_SETTINGS))
+             ", ".join(f"`{name}`" for name in supported_by(each) if name not in NETWORK_SETTINGS))
             for each in SCHEDULERS.values() if each.architecture]),
         "## Who knows what\n",
         "A scheduler that knows run times in advance has an advantage that few real ones have. What each *knows* of "

@@ -1,12 +1,13 @@
 """Tables of Markdown, and what the sources say in comments and docstrings."""
 import inspect
 import re
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
-from reference_pages.rows import PLAIN_SETTINGS, VALUES
+from reference_pages.rows import VALUES
 from subak.federation.settings import Federation
 from subak.placement.lotes.settings import LotesSettings
-from subak.quantities import Seconds
+from subak.quantities import times_of
+from subak.settings import declared, kind_of
 
 WITH_PAGES = {Federation: "federations.md#settings", LotesSettings: "schedulers.md#lotes-settings"}  # defaults of keys
 
@@ -40,12 +41,10 @@ def kind_name(kind: Any) -> str:
 
 
 def struct_rows(kind: Any) -> list[tuple[str, ...]]:
-    """Return name, type, default and comment of each field of a struct."""
-    comments, default = comments_of(kind), kind()
-    hints = inspect.get_annotations(kind)
-    return [(f"`{name}`", kind_word(hints[name]), default_word(getattr(default, name)),
-             comments[name] or PLAIN_SETTINGS.get(name, ""))
-            for name in kind.__struct_fields__]
+    """Return name, type, default and help of each setting of a struct."""
+    settings, default = declared(kind), kind()
+    return [(f"`{name}`", kind_word(kind, name), default_word(getattr(default, name)), setting.help)
+            for name, setting in settings.items()]
 
 
 def default_word(value: Any) -> str:
@@ -59,10 +58,12 @@ def comments_of(kind: Any) -> dict[str, str]:
     return {name: text for name, text in found if name in kind.__struct_fields__}
 
 
-def kind_word(hint: Any) -> str:
-    if isinstance(hint, type) and not hasattr(hint, "__args__"):
-        return hint.__name__
-    return str(hint).replace(str(Seconds), "duration").replace("typing.Optional[duration]", "duration | None")
+def kind_word(of: Any, name: str) -> str:
+    """Return the type of a setting in words."""
+    hint = kind_of(of, name)
+    word = "duration" if name in times_of(of) else hint.__name__ if type(hint) is type else str(hint)
+    optional = type(None) in get_args(get_type_hints(of)[name])
+    return word + " | None" * optional
 
 
 def first_sentence(value: Any) -> str:

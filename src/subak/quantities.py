@@ -102,14 +102,20 @@ DURATION_WORDS = "90, 90s, 30min, 1h30m, 2d or 1-02:30:00"
 
 
 # The type of a setting that is a time: a file may say 90 or 1h30m, see `toml_files.convert`; in memory it is seconds
-Seconds = Annotated[float, msgspec.Meta(extra={"unit": "s"})]
+_UNIT = msgspec.Meta(extra={"unit": "s"})
+Seconds = Annotated[float, _UNIT]
 
 
 def times_of(kind: type) -> frozenset[str]:
     """Return the fields of a class that are times; tables of times are none."""
     hints = get_type_hints(kind, include_extras=True)
-    return frozenset(name for name, hint in hints.items()
-                     if Seconds in (hint, *get_args(hint)) and get_origin(hint) is not dict)
+    return frozenset(name for name, hint in hints.items() if get_origin(_bare(hint)) is not dict and any(
+        _UNIT in getattr(each, "__metadata__", ()) for each in (hint, *get_args(_bare(hint)))))
+
+
+def _bare(hint: object) -> object:
+    """Return what a type is annotated on, where it is `Annotated`."""
+    return get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
 
 
 def parse_duration(text: str) -> float:

@@ -161,8 +161,8 @@ def largest_words(resource: Resource, asked: int, largest: int) -> str:
             return (f"{amount_words(resource, largest)} ({number}{letter} counts in powers of 1000; did you mean "
                     f"{number}{letter}i?)")
     bare = there / size
-    meant = next((f"{bare:g}{suffix}" for suffix, larger in BINARY.items()
-                  if larger > size and wanted <= bare * larger <= MACHINE_BYTES_MAX), "")
+    meant = next((f"{bare:g}{suffix}" for suffix, larger in BINARY.items()  # machines of some GiB are no mistake
+                  if size < DECIMAL["G"] and larger > size and wanted <= bare * larger <= MACHINE_BYTES_MAX), "")
     if meant and bare == int(bare):
         return f"{amount_words(resource, largest)} (did you mean {meant}?)"
     return amount_words(resource, largest) if wanted > MANY * there else said

@@ -4,53 +4,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypedDict, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
 from subak.api.inputs import Inputs
+from subak.api.keywords import Settings
 from subak.errors import InputError, first_line
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.nearest import did_you_mean
-from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import Scheduler
 from subak.policy import policy
 from subak.policy_files import Given, named_scheduler
 
 AnyScheduler = str | Scheduler | Callable[..., int]
 """A scheduler by its name (`"first-fit+backfill"`, `"mine.py:reserved"`), made in `subak.policy`, or a placement."""
-
-
-class Settings(TypedDict, total=False):
-    """Keyword arguments of `run` and `compare`. What each means, and its default, is in a scenario file's table."""
-
-    load: float
-    resample: str
-    gangs: str
-    interval: float | None
-    until: float
-    measure_from: float | None
-    measure_until: float | None
-    objectives: Sequence[str]
-    federation: Federation | Mapping[str, Any]
-    faults: str | Path
-    failures: str | Path
-    queues: str | Path
-    energy: str | Path
-    reclaims_per_hour: float
-    hold_back_after: float
-    lotes: LotesSettings | Mapping[str, Any]
-    request_error: float
-    usage_swing: float
-    interference: float
-    estimates: str
-    slow_start: float
-    locality_wait: float
-    check_policy: bool
-    parameters: Mapping[str, float]
-    search_seconds: float
-    search_moves: int | None
 
 
 def scenario_of(

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Unpack
 
 from subak.api.inputs import Inputs, load
+from subak.api.keywords import Settings
 from subak.api.progress import bars
 from subak.api.results import Comparison, Run
-from subak.api.settings import AnyScheduler, Settings, scenario_of
+from subak.api.settings import AnyScheduler, scenario_of
 from subak.api.threads import in_threads
 from subak.errors import InputError, RunError, SubakError
 from subak.experiment.parallel import Job, in_good_order, jobs_of

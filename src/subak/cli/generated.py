@@ -1,21 +1,9 @@
 """Turns the options of `subak generate` and `generate-mapreduce` into what the generators take."""
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 Number = float | None
 Mix = Literal["single", "hybrid"]
 Sharing = Literal["none", "machines", "slots"]
-
-
-class Place(NamedTuple):
-    """The machines that were asked for."""
-
-    fleet: Path | None
-    machines: int
-    capacity: list[str] | None
-    scale: float
-    remove: list[str]
-    add_machines: list[str]
 
 
 class Numbers(NamedTuple):

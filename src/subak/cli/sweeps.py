@@ -1,45 +1,23 @@
 """Reads options that hold a list: `subak experiment W --heartbeat 1,5,10` is a study without a file."""
-import inspect
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any
 
-import typer
+import msgspec
 
-from subak.cli.options import DURATION, READ_AS, ScenarioOptions, changed_options, takes_options
+from subak.cli.options import OPTIONS, Given, Option, takes_options
 from subak.errors import InputError
-from subak.experiment.scenario import changed_settings
 from subak.experiment.study.document import Study, read_study, study_of
 from subak.federation.settings import Federation
-from subak.placement.lotes.settings import LotesSettings
 from subak.quantities import read_seconds
-from subak.toml_files import read_toml
+from subak.settings import DURATION, changed_settings
 
 STUDY = ".toml"  # how the name of a study file ends
-ABSENT = ("scenario",)  # a study file says all that such a file says
 
 
-def _swept() -> dict[str, type]:
-    """Return the options of one number or one word, and its type."""
-    found = {}
-    for row in fields(ScenarioOptions):
-        kind = get_args(row.type)[0]
-        first = next(each for each in (get_args(kind) or (kind,)) if each is not type(None))
-        if first in (int, float, str) and row.name != "workload":
-            found[row.name] = first
-    return found
-
-
-def _times() -> frozenset[str]:
-    """Return those of them that are durations."""
-    return frozenset(row.name for row in fields(ScenarioOptions) if get_args(row.type)[1].metavar == DURATION)
-
-
-SWEPT = _swept()  # options that take a list, and what it is of
-
-
-TIMES = _times()
+# options that take a list, and what it is of
+SWEPT = {name: option.kind for name, option in OPTIONS.items()
+         if option.kind in (int, float, str) and name != "workload"}
 
 
 def takes_lists(argument: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -48,26 +26,23 @@ def takes_lists(argument: Any) -> Callable[[Callable[..., None]], Callable[..., 
     *argument* is the command's first, which names a study file or a workload.
     """
     rows = []
-    for row in fields(ScenarioOptions):
-        if row.name in ABSENT:
-            continue
-        annotation, default = row.type, row.default
-        if row.name == "workload":
-            annotation = Annotated[str, argument]
-        elif row.name in SWEPT:
-            annotation, default = Annotated[str | None, _of_list(get_args(row.type)[1])], None
-        rows.append(inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+    for name, option in OPTIONS.items():
+        if name == "workload":
+            rows.append(option.parameter(argument, str))
+        elif name in SWEPT:
+            rows.append(option.parameter(option.info(as_list=True), str | None))
+        else:
+            rows.append(option.parameter())
     return lambda command: takes_options(command, rows)
 
 
-def study_from(given: ScenarioOptions, schedulers: list[str] | None, seeds: list[int] | None,
+def study_from(given: Given, schedulers: list[str] | None, seeds: list[int] | None,
                measures: list[str] | None) -> Study:
     """Return the study of a file, or of the options; of the others, None means not given.
 
     Raises InputError for a mistake in either, or for both at once.
     """
-    values = {name: value for name, value in changed_options(given).items() if value is not None}
-    workload = values.pop("workload", given.workload)
+    values, workload = {name: value for name, value in given.items() if name != "workload"}, given.workload
     own = {"schedulers": schedulers, "seeds": seeds, "measures": measures}
     there = {name: value for name, value in own.items() if value is not None}
     if workload.endswith(STUDY):
@@ -75,40 +50,34 @@ def study_from(given: ScenarioOptions, schedulers: list[str] | None, seeds: list
             raise InputError(f"{workload}: a study file holds everything, so the other options must be left out")
         return read_study(Path(workload))
     document: dict[str, Any] = {"workload": workload, **there, "federation": {}, "lotes": {}}
-    if given.federation is not None:
-        document["federation"] = changed_settings(read_toml(values.pop("federation"), Federation))
-    if given.lotes is not None:
-        document["lotes"] = changed_settings(read_toml(values.pop("lotes"), LotesSettings))
+    for name in ("federation", "lotes"):
+        read = OPTIONS[name].read(values.pop(name)) if name in values else None
+        if isinstance(read, msgspec.Struct):
+            document[name] = changed_settings(read)
     for name, value in values.items():
-        table = document["federation"] if name in Federation.__struct_fields__ else document
-        table[name] = _value(name, value)
+        table = document["federation"] if OPTIONS[name].of is Federation else document
+        table[name] = _value(OPTIONS[name], value)
     return study_of(document, f"A study of {Path(workload).name}"[:60])
 
 
-def _of_list(info: Any) -> Any:
-    """Return an option that takes what *info* takes, or several of it separated by commas."""
-    declared = [*info.param_decls] if info.param_decls else []
-    return typer.Option(*declared, metavar=f"{info.metavar},...", help=info.help, show_default=False,
-                        rich_help_panel=info.rich_help_panel, autocompletion=info.autocompletion)
-
-
-def _value(name: str, value: Any) -> Any:
-    if name in SWEPT and isinstance(value, str):
-        found = [_number(name, SWEPT[name], part.strip()) for part in value.split(",")]
+def _value(option: Option, value: object) -> object:
+    if option.name in SWEPT and isinstance(value, str):
+        found = [_number(option, part.strip()) for part in value.split(",")]
         return found if len(found) > 1 else found[0]
-    if name in READ_AS:
-        return READ_AS[name](value)
-    return str(value) if isinstance(value, Path) else value
+    return option.read(value)
 
 
-def _number(name: str, kind: type, part: str) -> Any:
-    if name in TIMES:
+def _number(option: Option, part: str) -> object:
+    word = f"--{option.name.replace('_', '-')}"
+    if option.setting.form == DURATION:
         try:
             return read_seconds(part)
         except InputError as error:
-            raise InputError(f"--{name.replace('_', '-')}: {error}") from None
+            raise InputError(f"{word}: {error}") from None
+    if option.kind is str:
+        return part
     try:
-        return kind(part)
+        return int(part) if option.kind is int else float(part)
     except ValueError:
-        raise InputError(f"--{name.replace('_', '-')}: must be {'whole ' if kind is int else ''}numbers separated by "
-                         f"commas, not {part!r}") from None
+        raise InputError(f"{word}: must be {'whole ' if option.kind is int else ''}numbers separated by commas, not "
+                         f"{part!r}") from None

@@ -51,7 +51,6 @@ from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.simulator.refusals import refuse_times
 from subak.simulator.simulate import default_interval
 from subak.version import VERSION
 from subak.workload.redraws import AUTO, NONE
@@ -107,9 +106,8 @@ def open_inputs(scenario: Scenario) -> Stored:
     _refuse_settings(scenario, stored, outline)
     width = scenario.interval if scenario.interval is not None else default_interval(outline)
     told = used_estimates(scenario.estimates, outline)
-    terms = Terms(**{**terms_of(scenario), "ranking": scheduler.order, "seed": seed, "interval": width,
+    terms = Terms(**{**terms_of(scenario, name), "ranking": scheduler.order, "seed": seed, "interval": width,
                      "estimates": told, "queues": queues})
-    refuse_times(width, terms.until)
     settings = settings_of(scenario, name)
     refuse_chunks(stored, scheduler, terms, settings, faults)
     scenario.workload_digest = digested("workload", folder, scenario.workload_digest)

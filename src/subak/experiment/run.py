@@ -1,5 +1,4 @@
 """Runs one scenario: loads its inputs, simulates, measures and writes the run folder."""
-import copy
 import hashlib
 import io
 import logging
@@ -20,21 +19,7 @@ from subak.errors import InputError
 from subak.experiment.fleets import edited
 from subak.experiment.knowledge import knowledge
 from subak.experiment.measuring import Asked, Measured, measure
-from subak.experiment.scenario import (
-    APART,
-    FOREVER,
-    IN_MEMORY,
-    TOGETHER,
-    Scenario,
-    changed_settings,
-    delays,
-    holds_back,
-    is_fair,
-    is_planned,
-    keeps_gangs,
-    searches,
-    settings_of,
-)
+from subak.experiment.scenario import APART, IN_MEMORY, Scenario, settings_of
 from subak.fleet.edits import overcommitted
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.measures import of_run as measures
@@ -54,19 +39,19 @@ from subak.measures.runs import (
 from subak.measures.tasks.job_sums import sums_of
 from subak.measures.window import Window, cut, window_of
 from subak.output.writing import new_folder, write_file
-from subak.placement.lotes.settings import LotesSettings
-from subak.placement.schedulers import HOLD_BACK_AFTER, Scheduler
+from subak.placement.schedulers import Scheduler
 from subak.policy import find_scheduler
 from subak.policy_files import Given, named_scheduler, policy_file, policy_name
 from subak.queues.tree import TreeFile, read_tree, tree_of_paths
+from subak.settings import changed_settings, used_by
 from subak.simulator.beforehand import refuse_gangs, refuse_inputs
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
-from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
 from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_failure_plan
 from subak.simulator.outcome import HeldRun, Outcome
 from subak.simulator.results import attempts_lost
+from subak.simulator.settings import FOREVER, RunSettings
 from subak.simulator.simulate import simulate
 from subak.tables import PACKED, write_table
 from subak.toml_files import write_toml
@@ -78,6 +63,7 @@ from subak.workload.samples import is_path, workload_folder
 from subak.workload.stored import HeldWorkload
 from subak.workload.table import TIME_0, Workload, read_workload
 
+COPIED = ("faults", "failures", "queues")  # files that a run folder has copies of; energy's is written out
 DIGEST_BYTES = 1 << 20  # of a file read at once
 
 
@@ -289,7 +275,7 @@ def simulated(
     with named(scenario):
         return simulate(workload, fleet, scheduler, seed, on_progress=on_progress,
                         federation=settings_of(scenario, name), faults=faults, failures=failures,
-                        **{**terms_of(scenario), "queues": queues})
+                        queues=queues, **terms_of(scenario, name))
 
 
 def scenario_window(scenario: Scenario, workload: Workload) -> Window:
@@ -297,9 +283,10 @@ def scenario_window(scenario: Scenario, workload: Workload) -> Window:
     return window_of(workload, scenario.measure_from, scenario.measure_until)
 
 
-def terms_of(scenario: Scenario) -> dict[str, Any]:
-    """Return what a run is told of a scenario: what both have under one name."""
-    return {name: getattr(scenario, name) for name in Terms._fields if hasattr(scenario, name)}
+def terms_of(scenario: Scenario, name: str) -> dict[str, Any]:
+    """Return what a run of a scheduler is told of a scenario: the settings of runs that the scheduler uses."""
+    used = used_by(scenario, named_scheduler(name, scenario.parameters))
+    return {each: value for each, value in used.items() if each in RunSettings.__struct_fields__}
 
 
 def named_files(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, FailurePlan | None]:
@@ -440,19 +427,10 @@ def _options(
 
 def of_run(scenario: Scenario, name: str, seeds: list[int]) -> Scenario:
     """Return the scenario of one run, or of one a seed, without the settings that its scheduler does not go by."""
-    one = copy.copy(scenario)
-    one.schedulers, one.seeds, one.federation = [name], seeds, settings_of(scenario, name)
-    one.reclaims_per_hour = scenario.reclaims_per_hour if is_fair(name) else 0.0
-    one.hold_back_after = scenario.hold_back_after if holds_back(name) else HOLD_BACK_AFTER
-    one.lotes = scenario.lotes if is_planned(name) else LotesSettings()
+    used = used_by(scenario, named_scheduler(name, scenario.parameters))
+    one = msgspec.structs.replace(
+        Scenario(), **{**used, "schedulers": [name], "seeds": seeds, "federation": settings_of(scenario, name)})
     one.parameters = _own_parameters(scenario, name)
-    one.check_policy = scenario.check_policy and policy_file(name) is not None
-    if scenario.gangs == APART and keeps_gangs(name):  # which reads a policy's file
-        one.gangs = TOGETHER
-    if not delays(name):
-        one.locality_wait = Scenario().locality_wait
-    if not searches(name):
-        one.search_seconds, one.search_moves = Scenario().search_seconds, None
     return one
 
 
@@ -480,15 +458,10 @@ def write_scenario(
     if file is not None:
         shutil.copyfile(file, partial / "policy.py")
         one.schedulers = [f"policy.py:{policy_name(name)}"]
-    if one.faults:
-        shutil.copyfile(one.faults, partial / "faults.toml")
-        one.faults = "faults.toml"
-    if one.failures:
-        shutil.copyfile(one.failures, partial / "failures.toml")
-        one.failures = "failures.toml"
-    if one.queues:
-        shutil.copyfile(one.queues, partial / "queues.toml")
-        one.queues = "queues.toml"
+    for kind in COPIED:
+        if getattr(one, kind):
+            shutil.copyfile(getattr(one, kind), partial / f"{kind}.toml")
+            setattr(one, kind, f"{kind}.toml")
     energy = energy_of(one)
     if energy is not None:
         write_toml(energy, partial / "energy.toml")
@@ -502,9 +475,7 @@ def write_scenario(
 
 def scenario_values(scenario: Scenario) -> dict[str, Any]:
     """Return what a scenario file says: what differs from the defaults, and what it is about."""
-    values = {**msgspec.structs.asdict(scenario), "federation": changed_settings(scenario.federation),
-              "lotes": changed_settings(scenario.lotes)}
-    usual = msgspec.structs.asdict(Scenario())
-    values = {key: value for key, value in values.items()
-              if value != usual[key] or key in {"workload", "schedulers", "seeds"}}
-    return {key: value for key, value in values.items() if value not in ({}, None)}
+    about = {name: getattr(scenario, name) for name in ("workload", "schedulers", "seeds")}
+    changed = {**about, **changed_settings(scenario)}
+    return {name: changed_settings(value) if isinstance(value, msgspec.Struct) else value
+            for name, value in changed.items()}

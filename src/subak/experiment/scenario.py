@@ -1,6 +1,8 @@
 """A scenario: the settings of one run, read from a file or the command line and checked once."""
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import msgspec
 
@@ -10,73 +12,159 @@ from subak.federation.settings import Federation
 from subak.measures.energy.settings import energy_names
 from subak.measures.objective import OF_MACHINES, read_objective
 from subak.output.plain import is_text
-from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
-from subak.placement.schedulers import DRAWN, HOLD_BACK_AFTER, LOCALITY_WAIT, LOTES, SCHEDULERS
+from subak.placement.mapreduce.recipes import RECIPES
+from subak.placement.schedulers import DRAWN
 from subak.policy_files import is_users, named_scheduler, policy_file
 from subak.quantities import Amount, Seconds
-from subak.queues.orders import FAIR_ORDERS
-from subak.simulator.estimate_words import FACTOR, parse_estimates
-from subak.simulator.refusals import (
-    refuse_error,
-    refuse_interference,
-    refuse_slow_start,
-    refuse_swing,
-    refuse_times,
-    refuse_wait,
+from subak.settings import (
+    DURATION,
+    EVERY,
+    FAIR,
+    FEDERATED,
+    FILE,
+    INPUT,
+    TIME,
+    Rule,
+    Setting,
+    Users,
+    declared,
+    one_of,
+    refuse_unused,
+    used_by,
+    where,
 )
+from subak.simulator.settings import FOREVER, RunSettings, refuse_run
 from subak.toml_files import read_toml
 from subak.workload.piped import PIPE
 from subak.workload.redraws import AUTO, NONE, RESAMPLES
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names
 
-FOREVER = float("inf")
 GANGS = TOGETHER, APART = "together", "apart"
 LOAD_MIN, LOAD_MAX = 0.01, 100.0  # times that of the workload
 IN_MEMORY = ""  # the workload of a scenario that no file could hold
+_RETRYING = Users(
+    lambda scheduler: "" if scheduler.architecture in ("megha", "central") else (
+        "does not support them; only megha and central do"), all=True)
+_USERS = Users(lambda scheduler: "is built in" if scheduler.built_in else "",
+               "is a policy of yours, such as FILE.py:NAME")
+_DECLARING = Users(lambda scheduler: "is built in" if scheduler.built_in else "",
+                   "is a policy from a file, FILE.py:NAME, which declares some")
+_TAKING_APART = Users(lambda scheduler: "keeps gangs together" if scheduler.keeps_gangs else "",
+                      "takes gangs apart; they keep them together")
+_ON_MACHINES = Users(
+    lambda scheduler: "does not know on which machines tasks ran, so not what they drew" if scheduler.recorded else "",
+    all=True)
+_NOT_LOGGED = Users(lambda scheduler: "does what the log says" if scheduler.recorded else "", all=True)
+_FLEET = partial(Setting, heading=INPUT, users=EVERY, keyword=False)
+_MEASURE = partial(Setting, heading=TIME, users=EVERY)
 
 
-class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+def _readable(read: Callable[[str], object]) -> Rule:
+    """Return the rule of a list of texts, each of which *read* reads, and words what it refuses."""
+    def broken(texts: list[str]) -> str:
+        for text in texts:
+            read(text)
+        return ""
+    return broken
+
+
+def _scale_rule(times: float) -> str:
+    refuse_scale(times)
+    return ""
+
+
+class Scenario(RunSettings, kw_only=True):
     """What to simulate; the same words as the options of `subak simulate` and `subak compare`."""
 
-    workload: str = DEFAULT_SAMPLE  # a workload folder, or the name of a sample
-    workload_digest: str = ""  # of its tables; a run is only repeated on the same
-    only_queues: list[str] = []  # the jobs of these and of those below, such as a partition; none named: all jobs
-    load: float = 1.0  # times the workload's: instants of submission are divided by it, run times are as they were
-    fleet: str = ""  # a fleet folder; empty: the one inside the workload's
-    fleet_digest: str = ""  # likewise
-    machines: int = 0  # instead of a fleet: this many alike machines
-    capacity: dict[str, Amount] = {}  # of each of them: in what the resource is counted in, or as 256Gi
-    scale: float = 1.0  # times as many machines, of the same mix; before the next two
-    remove: list[str] = []  # machines that are taken out: 30%, 100, or 100:cpu=0.5
-    add_machines: list[str] = []  # machines more: 200:cpu=0.5,memory=0.5
-    schedulers: list[str] = msgspec.field(default_factory=lambda: ["first-fit"])  # or FILE.py:NAME
-    seeds: list[int] = msgspec.field(default_factory=lambda: [1])  # each scheduler runs once with each
-    resample: str = AUTO  # how a seed changes the workload: one of RESAMPLES
-    interval: Seconds | None = None  # seconds of the timeline's intervals
-    until: Seconds = FOREVER  # seconds: the last instant to simulate
-    measure_from: Seconds | None = None  # seconds: tasks count that arrive then or later
-    measure_until: Seconds | None = None  # seconds: and then or earlier; inf: to the end of the run
-    objectives: list[str] = []  # such as wait.p95 < 60s for queue=prod: said to be met or not
-    energy: str = ""  # a file with what machines draw and cost, or the name of a shipped one
-    federation: Federation = msgspec.field(default_factory=Federation)  # settings of schedulers that are federations
-    faults: str = ""  # a plan of what goes wrong, for megha and central
-    failures: str = ""  # a plan of how tasks end that do not finish, for megha and central
-    queues: str = ""  # a file with weights and limits of queues, for the fair orders
-    reclaims_per_hour: float = 0.0  # an hour at most, for queues below their guarantees, under the fair orders
-    hold_back_after: Seconds = HOLD_BACK_AFTER  # s, fair orders, megha, central: for who was passed over so long
-    lotes: LotesSettings = msgspec.field(default_factory=LotesSettings)  # of the scheduler that goes by plans
-    request_error: float = 0.0  # by which share requests are wrong; who uses more than it asked for is ended
-    usage_swing: float = 0.0  # share of its request that a task does not use, or hold, during a part of its life
-    interference: float = 0.0  # times the CPU they have that machines promise; tasks share it then; 0: they do not
-    gangs: str = TOGETHER  # of schedulers that cannot keep gangs together: apart, started task by task all the same
-    estimates: str = ""  # of run times, told to schedulers: exact, user, factor=F, class, none; empty: user, if any
-    slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it may start
-    locality_wait: Seconds = LOCALITY_WAIT  # seconds for a machine with the input, then for its rack: delay scheduling
-    check_policy: bool = False  # policies from files are compiled with bounds checks
-    parameters: dict[str, float] = {}  # of policies from files: values of what they declare
-    search_seconds: Seconds = 1.0  # to search for a better plan, for schedulers that do
-    search_moves: int | None = None  # instead: this many moves, which makes a run repeatable
+    workload: Annotated[str, Setting(
+        "A workload folder made by `subak convert`, or the name of a shipped sample: "
+        f"{' or '.join(sample_names())}; `subak simulate -` reads one through a pipe.", "WORKLOAD", users=EVERY,
+        keyword=False)] = DEFAULT_SAMPLE
+    workload_digest: Annotated[str, Setting(
+        "Of the workload's tables; a run is only repeated on the same.", users=EVERY, keyword=False)] = ""
+    fleet: Annotated[str, _FLEET(
+        "The fleet folder [default: the folder `fleet` in the workload's].", "FOLDER", is_path=True)] = ""
+    fleet_digest: Annotated[str, Setting(
+        "Of the fleet's tables, likewise.", users=EVERY, keyword=False)] = ""
+    machines: Annotated[int, _FLEET(
+        "Instead of a fleet: N identical machines of the size given by --capacity.", "N",
+        rule=where(lambda count: 0 <= count <= MACHINES_MAX, f"from 1 to {MACHINES_MAX:,}"))] = 0
+    capacity: Annotated[dict[str, Amount], _FLEET(
+        "With --machines: the capacity of each machine, such as cpu=64,memory=256Gi or cpu=50%; or once for each "
+        "resource. 256G is 7 % less than 256Gi, 256 alone often MiB.",
+        "RESOURCE=AMOUNT,...")] = msgspec.field(default_factory=dict)
+    scale: Annotated[float, _FLEET(
+        "Multiply the number of machines, keeping the mix: 1.5 adds copies, 0.9 removes evenly. Applies before "
+        "--remove and --add-machines.",
+        "TIMES", rule=_scale_rule, show_default=True)] = 1.0
+    remove: Annotated[list[str], _FLEET(
+        "Then remove N machines, or P per cent, evenly over the kinds; or only machines with exactly this capacity, "
+        "such as 100:cpu=0.5.", "N|P%[:RESOURCE=AMOUNT,...]",
+        rule=_readable(read_removed))] = msgspec.field(default_factory=list)
+    add_machines: Annotated[list[str], _FLEET(
+        "Then add N identical machines, such as 200:cpu=0.5,memory=0.5, without attributes; once for each kind.",
+        "N:RESOURCE=AMOUNT,...", rule=_readable(read_added))] = msgspec.field(default_factory=list)
+    schedulers: Annotated[list[str], Setting(
+        "Names that `subak schedulers` lists, or FILE.py:NAME; each runs.", users=EVERY,
+        keyword=False)] = msgspec.field(default_factory=lambda: ["first-fit"])
+    seeds: Annotated[list[int], Setting(
+        "Each scheduler runs once with each.", users=EVERY,
+        keyword=False)] = msgspec.field(default_factory=lambda: [1])
+    only_queues: Annotated[list[str], Setting(
+        "Only the jobs of this queue and of those below it, such as a partition; once for each [default: all jobs].",
+        "QUEUE", INPUT, EVERY, where(all, "names of queues"), option="--only-queue",
+        keyword=False)] = msgspec.field(default_factory=list)
+    load: Annotated[float, Setting(
+        "Multiply the load, such as 1.3: jobs arrive that much more densely, with the same run times.", "TIMES", INPUT,
+        _NOT_LOGGED, where(lambda times: LOAD_MIN <= times <= LOAD_MAX,
+                           f"a number from {LOAD_MIN:g} to {LOAD_MAX:g}, such as 1.3"), show_default=True)] = 1.0
+    resample: Annotated[str, Setting(
+        "How a seed changes the workload. days: seed 1 is the trace; others redraw its days, whole or user by user "
+        "(eighths of a trace shorter than 5 days). model: another workload from the model that generated it. none: "
+        "not at all [default: auto: redraw if there are several seeds, and warn if the trace has too few days].",
+        "|".join(RESAMPLES), INPUT, EVERY, one_of(RESAMPLES))] = AUTO
+    measure_from: Annotated[Seconds | None, _MEASURE(
+        "Start of the measured window: tasks that arrive from then on, and averages over time from then on "
+        "[default: the first arrival whose true time the workload shows].", DURATION,
+        rule=where(lambda begin: 0 <= begin < FOREVER, "0 s or later"))] = None
+    measure_until: Annotated[Seconds | None, _MEASURE(
+        "End of the measured window; inf: the end of the run [default: the last arrival, which leaves out the "
+        "drain].", DURATION)] = None
+    objectives: Annotated[list[str], _MEASURE(
+        "An objective, such as 'wait.p95 < 60s for queue=prod'; once for each. Measures: wait, turnaround, slowdown "
+        "(of tasks), job_wait, completion and job_slowdown (of jobs), each as mean, median, max or a percentile. "
+        "Groups: queue, user, priority, length (short, long) or class.", "TEXT", option="--objective",
+        rule=_readable(read_objective))] = msgspec.field(default_factory=list)
+    energy: Annotated[str, Setting(
+        "Power of machines, prices of a kWh and a machine-hour, and emissions of a kWh: a file, or the name of a "
+        f"shipped one ({', '.join(energy_names())}); it is copied into the run folder. Objectives may then be of "
+        "energy, cost and carbon, such as 'energy.total < 500kWh'.", FILE, TIME, _ON_MACHINES, is_path=True)] = ""
+    gangs: Annotated[str, Setting(
+        "Workloads with gangs (tasks that start together) under schedulers that start tasks one by one: together "
+        "refuses them; apart splits the gangs, and every table says so.",
+        "|".join(GANGS), TIME, _TAKING_APART, one_of(GANGS),
+        show_default=True)] = TOGETHER
+    federation: Annotated[Federation, Setting(
+        "Settings of federations, one key each, such as probe_ratio = 3; the options below override it.",
+        FILE, FEDERATED, EVERY)] = msgspec.field(default_factory=Federation)
+    faults: Annotated[str, Setting(
+        "A fault plan, for megha and central: messages lost, doubled or late, roles cut off, crashed, restarted; it "
+        "is copied into the run folder.", FILE, FEDERATED, _RETRYING, draws=bool, is_path=True)] = ""
+    failures: Annotated[str, Setting(
+        "A plan of task failures, for megha and central: attempts fail or time out, users cancel, with retries and "
+        "deadlines; it is copied into the run folder.", FILE, FEDERATED, _RETRYING,
+        draws=bool, is_path=True)] = ""
+    queues: Annotated[str, Setting(
+        "Weights and limits of queues (see `subak queues`), for the fair orders and for the shares reported by any "
+        "run [default: weight 1 for each]; it is copied into the run folder.", "TREE.toml", FAIR, EVERY,
+        is_path=True)] = ""
+    check_policy: Annotated[bool, Setting(
+        "Compile policies from files with bounds checks: slower, but a policy that indexes outside its arrays is "
+        "stopped with a message.",
+        "FLAG", users=_USERS)] = False
+    parameters: Annotated[dict[str, float], Setting(
+        "The value of a number that a policy file declares with parameter(); once for each [default: the file's "
+        "value].", "NAME=VALUE", users=_DECLARING, option="--parameter")] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what no run could mean."""
@@ -91,37 +179,14 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             if twice is not None:
                 raise InputError(f"{name}: each must be named once, {twice!r} occurs {values.count(twice)} times")
         refuse_unknown(self.schedulers)
-        self._refuse_extent()
         self._refuse_fleet()
-        refuse_times(1.0 if self.interval is None else self.interval, self.until)
+        refuse_run(self)
         self._refuse_measures()
-        parse_estimates(self.estimates)
-        refuse_wait(self.locality_wait)
-        self._refuse_unbearable()
         self._refuse_energy()
-        self._refuse_search()
-        for setting in changed_settings(self.federation):
-            if not any(setting in supported_settings(name) for name in self.schedulers):
-                supporters = ", ".join(each.name for each in SCHEDULERS.values() if setting in each.settings)
-                raise InputError(f"federation.{setting}: none of the schedulers {', '.join(self.schedulers)} "
-                                 f"supports it; {supporters} do")
-        self._refuse_unused()
-
-    @property
-    def search(self) -> SearchSettings:
-        """How long a scheduler that searches improves its plan. Raises InputError for what no search could mean."""
-        return SearchSettings(self.search_seconds, self.search_moves)
-
-    def _refuse_extent(self) -> None:
-        """Refuse a load that nothing could be of, and one beside a scheduler that does as the log says."""
-        if not LOAD_MIN <= self.load <= LOAD_MAX:
-            raise InputError(f"load: must be a number from {LOAD_MIN:g} to {LOAD_MAX:g}, such as 1.3, not "
-                             f"{self.load:g}")
-        if not all(self.only_queues):
-            raise InputError(f"only_queues: must be names of queues, not {self.only_queues}")
-        logged = next((name for name in self.schedulers if is_recorded(name)), None)
-        if self.load != 1.0 and logged is not None:
-            raise InputError(f"load: must be 1 for {logged}, which does what the log says, not {self.load:g}")
+        if self.federation.shares and self.federation.preemption == "off":
+            raise InputError("federation.shares (--share): go with preemption (--preemption) strict or paper, not off")
+        refuse_unused(self.federation, map(named_scheduler, self.schedulers), "federation.")
+        refuse_unused(self, map(named_scheduler, self.schedulers))
 
     def _refuse_fleet(self) -> None:
         """Refuse machines that nobody could mean, and edits of them."""
@@ -129,26 +194,15 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             raise InputError(f"fleet and machines: give one of them, not both ({self.fleet} and {self.machines})")
         if self.capacity and not self.machines:
             raise InputError("capacity: is that of alike machines; give machines, how many there are")
-        if not 0 <= self.machines <= MACHINES_MAX:
-            raise InputError(f"machines: must be from 1 to {MACHINES_MAX:,}, not {self.machines:,}")
-        refuse_scale(self.scale)
-        for text in self.remove:
-            read_removed(text)
-        for text in self.add_machines:
-            read_added(text)
 
     def _refuse_measures(self) -> None:
-        """Refuse a window in which nothing could be measured, and an unknown way to redraw."""
-        if self.resample not in RESAMPLES:
-            raise InputError(f"resample: must be one of {', '.join(RESAMPLES)}, not {self.resample!r}")
+        """Refuse objectives that nothing could judge, and a window in which nothing could be measured."""
         for text in self.objectives:
             if read_objective(text).measure in OF_MACHINES and not self.energy:
                 raise InputError(f"objective {text!r}: needs an energy file, which says what machines draw and cost "
                                  "(--energy)")
         begin = 0.0 if self.measure_from is None else self.measure_from
         end = FOREVER if self.measure_until is None else self.measure_until
-        if not 0 <= begin < FOREVER:
-            raise InputError(f"measure_from: must be 0 s or later, not {begin:g}")
         if not begin < end:
             raise InputError(f"measure_until: must be later than measure_from ({begin:g} s), not {end:g}")
         if begin >= self.until:
@@ -156,25 +210,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def _refuse_bytes(self) -> None:
         """Refuse names of files that no scenario file can hold, before the run and not when it is written."""
-        for name in (self.workload, self.fleet, self.faults, self.failures, self.queues, self.energy,
-                     *self.schedulers):
+        for name in (self.workload, *(getattr(self, path) for path in PATHS), *self.schedulers):
             if not is_text(name):
                 raise InputError(f"scenario: names must be text in UTF-8, not {name!r}")
-
-    def _refuse_unbearable(self) -> None:
-        """Refuse what one of the schedulers does not support."""
-        for name in self.schedulers:
-            for what in ("faults", "failures"):
-                if getattr(self, what) and "retry" not in supported_settings(name):
-                    raise InputError(f"{what}: {name} does not support them; only megha and central do")
-            if self.slow_start != 1.0:
-                refuse_slow_start(self.slow_start, named_scheduler(name))
-            if self.request_error:
-                refuse_error(self.request_error, named_scheduler(name))
-            if self.usage_swing:
-                refuse_swing(self.usage_swing, self.request_error, self.interference, named_scheduler(name))
-            if self.interference:
-                refuse_interference(self.interference, self.request_error, self.slow_start, named_scheduler(name))
 
     def _refuse_energy(self) -> None:
         """Refuse to count energy where what tasks ask for does not say what their machines draw."""
@@ -186,60 +224,9 @@ class Scenario(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         if self.interference:
             raise InputError("energy: of machines that promise more CPU than they have it is not known what they draw; "
                              "leave out one of energy and interference")
-        for name in self.schedulers:
-            if is_recorded(name):
-                raise InputError(f"energy: {name} does not know on which machines tasks ran, so not what they drew")
-
-    def _refuse_search(self) -> None:
-        """Refuse what no search could mean, and one that none of the schedulers makes."""
-        if self.search == SearchSettings():
-            return
-        if not any(searches(name) for name in self.schedulers):
-            known = ", ".join(name for name, recipe in RECIPES.items() if recipe.searches)
-            raise InputError(f"search_seconds, search_moves: none of the schedulers {', '.join(self.schedulers)} "
-                             f"searches; {known} would")
-
-    def _refuse_unused(self) -> None:
-        """Refuse settings that no scheduler uses; but queues' weights are what any run's shares are measured by."""
-        if self.check_policy and not any(map(is_users, self.schedulers)):
-            raise InputError(f"check_policy: none of the schedulers {', '.join(self.schedulers)} is a policy of "
-                             "yours, such as FILE.py:NAME")
-        if self.parameters and not any(map(policy_file, self.schedulers)):
-            raise InputError(f"parameters: none of the schedulers {', '.join(self.schedulers)} is a policy from a "
-                             "file, FILE.py:NAME, which declares some")
-        if self.federation.shares and self.federation.preemption == "off":
-            raise InputError("federation.shares (--share): go with preemption (--preemption) strict or paper, not off")
-        self._refuse_unfair()
-        if self.gangs not in GANGS:
-            raise InputError(f"gangs: must be one of {', '.join(GANGS)}, not {self.gangs!r}")
-        if self.gangs == APART and all(map(keeps_gangs, self.schedulers)):
-            raise InputError(f"gangs: {', '.join(self.schedulers)} keep gangs together; apart is for those that cannot")
-        if self.locality_wait != LOCALITY_WAIT and not any(delays(scheduler) for scheduler in self.schedulers):
-            raise InputError(f"locality_wait: none of the schedulers {', '.join(self.schedulers)} waits for machines "
-                             "with inputs; delay-scheduling does")
-        if self.lotes != LotesSettings() and not any(is_planned(scheduler) for scheduler in self.schedulers):
-            raise InputError(f"lotes: none of the schedulers {', '.join(self.schedulers)} goes by these settings; "
-                             "lotes does")
-
-    def _refuse_unfair(self) -> None:
-        """Refuse settings of fair orders that no scheduler has, or that are out of their range."""
-        if not 0 <= self.reclaims_per_hour < FOREVER:
-            raise InputError(f"reclaims_per_hour: must be 0 or more an hour, not {self.reclaims_per_hour:g}")
-        if not self.hold_back_after >= 0:
-            raise InputError(f"hold_back_after: must be 0 seconds or more, or inf, not {self.hold_back_after:g}")
-        words = f"has a fair order; these are {', '.join(FAIR_ORDERS)}, alone or as in best-fit+mch"
-        given = {
-            "reclaims_per_hour": (self.reclaims_per_hour > 0, is_fair, words),
-            "hold_back_after": (self.hold_back_after != HOLD_BACK_AFTER, holds_back, f"{words}; nor is any megha or "
-                                                                                     "central")}
-        for name, (is_given, goes_by_it, what) in given.items():
-            if is_given and not any(map(goes_by_it, self.schedulers)):
-                raise InputError(f"{name}: none of the schedulers {', '.join(self.schedulers)} {what}")
 
 
-def keeps_gangs(scheduler: str) -> bool:
-    """Whether a scheduler, by its name, starts the tasks of a gang together."""
-    return named_scheduler(scheduler).keeps_gangs
+PATHS = tuple(name for name, setting in declared(Scenario).items() if setting.is_path)
 
 
 def seeds_of(scenario: Scenario, scheduler: str) -> list[int]:
@@ -249,10 +236,10 @@ def seeds_of(scenario: Scenario, scheduler: str) -> list[int]:
 
 def draws(scenario: Scenario, scheduler: str) -> bool:
     """Whether a run of a scheduler, by its name, depends on the seed on one workload; a user's policy may."""
-    own, factor = scheduler.partition("+")[0], parse_estimates(scenario.estimates)[0] == FACTOR
-    return (is_users(scheduler) or own in DRAWN or factor or scenario.request_error > 0 or scenario.usage_swing > 0
-            or bool(scenario.failures or scenario.faults)
-            or settings_of(scenario, scheduler).delay_law != Federation().delay_law)
+    told = [(scenario, declared(Scenario)), (settings_of(scenario, scheduler), declared(Federation))]
+    return is_users(scheduler) or scheduler.partition("+")[0] in DRAWN or any(
+        setting.draws(getattr(settings, name)) for settings, known in told for name, setting in known.items()
+        if setting.draws is not None)
 
 
 def refuse_unknown(schedulers: list[str]) -> None:
@@ -267,50 +254,9 @@ def searches(scheduler: str) -> bool:
     return scheduler in RECIPES and RECIPES[scheduler].searches
 
 
-def is_fair(scheduler: str) -> bool:
-    """Whether a scheduler's name, or one of its options, is a fair order that may take places back."""
-    return any(part in FAIR_ORDERS for part in scheduler.split("+")) and not is_planned(scheduler)
-
-
-def holds_back(scheduler: str) -> bool:
-    """Whether a scheduler, by its name, holds machines back for who was passed over."""
-    return is_fair(scheduler) or "retry" in supported_settings(scheduler)
-
-
-def is_planned(scheduler: str) -> bool:
-    """Whether a scheduler, by its name, goes by a plan of LoTES."""
-    known = SCHEDULERS.get(scheduler.partition("+")[0])
-    return known is not None and known.planned == LOTES
-
-
-def is_recorded(scheduler: str) -> bool:
-    """Whether a scheduler, by its name, does what the log says."""
-    known = SCHEDULERS.get(scheduler.partition("+")[0])
-    return known is not None and known.recorded
-
-
-def delays(scheduler: str) -> bool:
-    """Whether under a scheduler, by its name, tasks wait for machines that hold their inputs."""
-    known = SCHEDULERS.get(scheduler)
-    return known is not None and known.delays
-
-
-def changed_settings(settings: Federation | LotesSettings) -> dict[str, Any]:
-    """Return the settings that differ from their defaults, in their order."""
-    usual = msgspec.structs.asdict(type(settings)())
-    return {name: value for name, value in msgspec.structs.asdict(settings).items() if value != usual[name]}
-
-
-def supported_settings(scheduler: str) -> tuple[str, ...]:
-    """Return the settings of a federation that a scheduler supports, by its name; none for a policy in a file."""
-    known = SCHEDULERS.get(scheduler.partition("+")[0])
-    return known.settings if known else ()
-
-
 def settings_of(scenario: Scenario, scheduler: str) -> Federation:
     """Return the scenario's settings as far as a scheduler supports them."""
-    changed = changed_settings(scenario.federation)
-    return Federation(**{name: value for name, value in changed.items() if name in supported_settings(scheduler)})
+    return msgspec.structs.replace(Federation(), **used_by(scenario.federation, named_scheduler(scheduler)))
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -322,10 +268,9 @@ def located_in(here: Path, scenario: Scenario) -> Scenario:
     """Let the paths in a scenario, which are relative to the folder *here*, be so to the working directory."""
     if scenario.workload not in {*sample_names(), PIPE}:
         scenario.workload = str(here / scenario.workload)
-    for name in ("fleet", "faults", "failures", "queues"):
-        if getattr(scenario, name):
-            setattr(scenario, name, str(here / getattr(scenario, name)))
-    if scenario.energy and scenario.energy not in energy_names():
-        scenario.energy = str(here / scenario.energy)
+    for name in PATHS:
+        value = getattr(scenario, name)
+        if value and not (name == "energy" and value in energy_names()):
+            setattr(scenario, name, str(here / value))
     scenario.schedulers = [str(here / name) if policy_file(name) else name for name in scenario.schedulers]
     return scenario

@@ -1,31 +1,23 @@
 """The settings of a federation: masters, network, costs, preemption, sampling; also as options and TOML."""
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from subak.errors import InputError
 from subak.federation.choices import FIFO, PLACEMENTS, ROUND_ROBIN, TASK_ORDERS
+from subak.placement.schedulers import Scheduler
 from subak.quantities import Seconds
 from subak.queues.orders import FAIR_ORDERS
+from subak.settings import DURATION, FEDERATED, Between, Rule, Setting, Users, declared, one_of, refuse_values
 
 LAWS = ("constant", "uniform", "exponential")  # of the network's delay
 MASTERS_MAX = 10_000
 PROBES_MAX = 1_000_000
+PREEMPTIONS_MAX = 30_000
 SECONDS_MIN, SECONDS_MAX = 1e-3, 1_000_000
 UPDATES = ("changes", "full")  # what an update carries, and is charged for
 PREEMPTION_RULES = ("off", "strict", "paper")
-BOUNDS = {
-    "global_masters": (1, MASTERS_MAX), "local_masters": (0, MASTERS_MAX), "preemptions_max": (0, 30_000),
-    "probes_min": (1, PROBES_MAX), "probe_ratio": (0, PROBES_MAX), "steal_attempts": (0, PROBES_MAX),
-    "starvation_limit": (0, PROBES_MAX), "fair_weight": (1, PROBES_MAX), "short_share": (0, 1),
-    "push_ratio": (0, PROBES_MAX), "report_tasks": (1, PROBES_MAX), "duration_weight": (0, 1),
-    "delay": (0, SECONDS_MAX), "delay_spread": (0, SECONDS_MAX), "service_scale": (0, SECONDS_MAX),
-    "priority_seconds": (0, SECONDS_MAX), "timer_slack": (0, SECONDS_MAX), "cutoff": (0, math.inf),
-    "heartbeat": (SECONDS_MIN, math.inf), "retry": (SECONDS_MIN, math.inf), "lease": (SECONDS_MIN, math.inf),
-}
-
-
 class Profile(NamedTuple):
     """How long each kind of message occupies its receiver, by what runs the handlers (bench/handlers.py)."""
 
@@ -56,56 +48,119 @@ COMPILED = Profile(
 PROFILES = {"compiled": COMPILED, "python": PYTHON}
 
 
+def _used_by(*architectures: str) -> Users:
+    """Return the federations that use a setting; each is a scheduler of the same name."""
+    return Users(lambda scheduler: "" if scheduler.architecture in architectures else "does not support it",
+                 f"supports it; {', '.join(architectures)} do")
+
+
+_PROBES = ("sparrow", "hawk", "eagle")
+_SAMPLES = (*_PROBES, "dodoor", "pigeon")
+ALL, MASTERS, PROBING, SAMPLING = (
+    _used_by("megha", "central", *_SAMPLES), _used_by("megha", "central"), _used_by(*_PROBES), _used_by(*_SAMPLES))
+LONG, DODOOR = _used_by("hawk", "eagle", "pigeon"), _used_by("dodoor")
+_TIME, _TASKS = Between(0, SECONDS_MAX), Between(0, PROBES_MAX)
+_POSITIVE = Between(SECONDS_MIN)
+
+
 class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The settings of a federated run; times are in seconds."""
 
-    global_masters: int = 10  # also: schedulers that sample, distributors
-    local_masters: int = 0  # clusters the machines are dealt to; 0: those the fleet names, else 10
-    heartbeat: Seconds = 10.0  # between a local master's periodic updates (Megha section V)
-    delay: Seconds = 0.0005  # mean of the network's (Megha section V-B)
-    delay_law: str = "constant"
-    delay_spread: Seconds = 0.0  # uniform: delay - spread .. delay + spread
-    service_profile: str = "compiled"  # whose service times these are: of compiled masters, or of plain python's
-    service: dict[str, Seconds] = {}  # seconds of service by kind of message, over the profile's
-    part: dict[str, Seconds] = {}  # seconds by kind of message for each entry it carries, over the profile's
-    service_scale: float = 1.0  # all service times times this; 0: masters cost nothing
-    updates: str = "changes"  # what updates carry: only what changed, or the whole cluster
-    preemption: str = "off"  # preemption for queues below their share: off, strict, or the paper's Algorithm 2
-    shares: dict[str, float] = {}  # queue: share of the federation; the others divide the rest evenly
-    masters_of: dict[str, int] = {}  # queue: its global master; the others go round
-    preemptions_max: int = 3  # how often a task may be preempted
-    placement: str = "first-fit"  # megha, central: first-fit (the paper), aligned-fit (Tetris's score), bins (LoTES)
-    queue_order: str = "round-robin"  # whom a global master serves next: round-robin, or a fair order such as mch
-    order: str = FIFO  # within a queue: fifo, priority, or fewest-tasks (tasks of the job with the fewest first)
-    priority_seconds: Seconds = 3600.0  # with order priority: how much longer a task of one priority less must wait
-    retry: Seconds = math.inf  # seconds until an unanswered request is repeated; inf: the network loses nothing
-    lease: Seconds = 30.0  # seconds a silent worker, or master, is taken to live
-    timer_slack: Seconds = 0.1  # seconds by which a timer may be late; a lease ends so much sooner for who holds it
-    standby: bool = False  # whether every local master has a standby
-    probe_ratio: float = 2.0  # sampled: probes for each task
-    probes_min: int = 1  # sampled: probes for a batch at least, as far as there are workers (Eagle's authors: 20)
-    sampling: str = "batch"  # sampled: batch, or task (each task probes for itself)
-    cutoff: Seconds = math.inf  # hawk, eagle, pigeon: jobs whose mean run time is estimated at least this are long
-    short_share: float = 0.02  # hawk, eagle, pigeon: share of the workers kept for short jobs
-    steal_attempts: int = 10  # hawk, eagle: workers an idle one asks
-    starvation_limit: int = 5  # eagle: how many times its own run time a waiting probe may be held up by others
-    push_ratio: float = 1.0  # dodoor: decisions, for each worker, until all schedulers are told the loads of all
-    report_tasks: int = 8  # dodoor: decisions of a scheduler that it tells the data store together
-    duration_weight: float = 0.5  # dodoor: what the seconds of a worker's tasks count, beside their amounts
-    fair_weight: int = 10  # pigeon: short tasks served for each long one
+    global_masters: Annotated[int, Setting(
+        "Number of global masters; for other federations, of sampling schedulers or distributors [default: 10].",
+        "N", FEDERATED,
+        _used_by("megha", *_SAMPLES), Between(1, MASTERS_MAX))] = 10
+    local_masters: Annotated[int, Setting(
+        "Number of local masters, one for each cluster [default: the clusters that the fleet names, or 10].", "N",
+        FEDERATED, _used_by("megha", "pigeon"), Between(0, MASTERS_MAX))] = 0
+    heartbeat: Annotated[Seconds, Setting(
+        "Time between a local master's periodic updates [default: 10].", DURATION, FEDERATED, MASTERS,
+        _POSITIVE)] = 10.0
+    delay: Annotated[Seconds, Setting(
+        "One-way message latency [default: 0.0005].", DURATION, FEDERATED, ALL,
+        _TIME)] = 0.0005
+    delay_law: Annotated[str, Setting(
+        f"Of the delay: {', '.join(LAWS)}.", users=ALL, rule=one_of(LAWS),
+        draws=lambda law: law != "constant")] = "constant"
+    delay_spread: Annotated[Seconds, Setting(
+        "Of a uniform delay: from delay - spread to delay + spread.", users=ALL, rule=_TIME)] = 0.0
+    service_profile: Annotated[str, Setting(
+        "Service times of masters: those of compiled handlers, or of plain Python [default: compiled].",
+        "|".join(PROFILES), FEDERATED, ALL, one_of(PROFILES))] = "compiled"
+    service: Annotated[dict[str, Seconds], Setting(
+        "Seconds of service by kind of message, over the profile's.", users=ALL)] = {}
+    part: Annotated[dict[str, Seconds], Setting(
+        "Seconds by kind of message for each entry it carries, over the profile's.", users=ALL)] = {}
+    service_scale: Annotated[float, Setting(
+        "Factor for all service times; 0: masters take no time [default: 1].", "TIMES", FEDERATED, ALL, _TIME)] = 1.0
+    updates: Annotated[str, Setting(
+        "Content of updates: only the changes, or the whole cluster [default: changes].", "|".join(UPDATES), FEDERATED,
+        MASTERS, one_of(UPDATES))] = "changes"
+    preemption: Annotated[str, Setting(
+        "Preemption for queues below their share [default: off].",
+        "|".join(PREEMPTION_RULES), FEDERATED, MASTERS, one_of(PREEMPTION_RULES))] = "off"
+    shares: Annotated[dict[str, float], Setting(
+        "With --preemption: the share of a queue, such as research=0.25 or 25%; once for each queue [default: equal "
+        "shares].",
+        "QUEUE=SHARE", FEDERATED, MASTERS, option="--share")] = {}
+    masters_of: Annotated[dict[str, int], Setting(
+        "By queue, the number of its global master; the others go round.", users=_used_by("megha"))] = {}
+    preemptions_max: Annotated[int, Setting(
+        "How often a task may be preempted.", users=MASTERS, rule=Between(0, PREEMPTIONS_MAX))] = 3
+    placement: Annotated[str, Setting(
+        "How a global master chooses a machine within a partition: the first that fits, the best aligned (Tetris's "
+        "score), or the one whose bin lacks the task's class most (LoTES) [default: first-fit].", "|".join(PLACEMENTS),
+        FEDERATED, MASTERS, one_of(PLACEMENTS))] = "first-fit"
+    queue_order: Annotated[str, Setting(
+        "Whom a global master serves next: round-robin, or a fair order such as mch.", users=MASTERS,
+        rule=one_of((ROUND_ROBIN, *FAIR_ORDERS)))] = "round-robin"
+    order: Annotated[str, Setting(
+        "Within a queue: fifo, priority, or fewest-tasks (tasks of the job with the fewest first).", users=MASTERS,
+        rule=one_of(TASK_ORDERS))] = FIFO
+    priority_seconds: Annotated[Seconds, Setting(
+        "With order priority: how much longer a task of one priority less must wait.", users=MASTERS,
+        rule=_TIME)] = 3600.0
+    retry: Annotated[Seconds, Setting(
+        "Until an unanswered request is repeated; inf: the network loses nothing.", users=MASTERS,
+        rule=_POSITIVE)] = math.inf
+    lease: Annotated[Seconds, Setting(
+        "For which a silent worker, or master, is taken to live.", users=MASTERS, rule=_POSITIVE)] = 30.0
+    timer_slack: Annotated[Seconds, Setting(
+        "By which a timer may be late; a lease ends so much sooner for who holds it.", users=MASTERS,
+        rule=_TIME)] = 0.1
+    standby: Annotated[bool, Setting("Whether every local master has a standby.", users=MASTERS)] = False
+    probe_ratio: Annotated[float, Setting(
+        "Probes for each task.", users=PROBING,
+        rule=Between(0, PROBES_MAX, above=True))] = 2.0
+    probes_min: Annotated[int, Setting(
+        "Probes for a batch at least, as far as there are workers (Eagle's authors: 20).", users=PROBING,
+        rule=Between(1, PROBES_MAX))] = 1
+    sampling: Annotated[str, Setting(
+        "What is probed for together: a batch, or each task by itself.", users=SAMPLING,
+        rule=one_of(("batch", "task")))] = "batch"
+    cutoff: Annotated[Seconds, Setting(
+        "Jobs whose mean run time is estimated at least this are long.", users=LONG, rule=Between(0))] = math.inf
+    short_share: Annotated[float, Setting(
+        "Share of the workers kept for short jobs.", users=LONG, rule=Between(0, 1))] = 0.02
+    steal_attempts: Annotated[int, Setting(
+        "Workers that an idle one asks.", users=_used_by("hawk", "eagle"), rule=_TASKS)] = 10
+    starvation_limit: Annotated[int, Setting(
+        "How many times its own run time a waiting probe may be held up by others.", users=_used_by("eagle"),
+        rule=_TASKS)] = 5
+    push_ratio: Annotated[float, Setting(
+        "Decisions, for each worker, until all schedulers are told the loads of all.", users=DODOOR,
+        rule=_TASKS)] = 1.0
+    report_tasks: Annotated[int, Setting(
+        "Decisions of a scheduler that it tells the data store together.", users=DODOOR,
+        rule=Between(1, PROBES_MAX))] = 8
+    duration_weight: Annotated[float, Setting(
+        "What the seconds of a worker's tasks count, beside their amounts.", users=DODOOR, rule=Between(0, 1))] = 0.5
+    fair_weight: Annotated[int, Setting(
+        "Short tasks served for each long one.", users=_used_by("pigeon"), rule=Between(1, PROBES_MAX))] = 10
 
     def __post_init__(self) -> None:
         """Refuse what no federation could be."""
-        for name, (least, most) in BOUNDS.items():
-            _between(name, getattr(self, name), least, most)
-        if not self.probe_ratio > 0:
-            raise InputError(f"probe_ratio: must be more than 0, not {self.probe_ratio:g}")
-        for name, words in (("delay_law", LAWS), ("updates", UPDATES), ("preemption", PREEMPTION_RULES),
-                            ("service_profile", tuple(PROFILES)), ("placement", PLACEMENTS),
-                            ("order", TASK_ORDERS),
-                            ("queue_order", (ROUND_ROBIN, *FAIR_ORDERS)), ("sampling", ("batch", "task"))):
-            if getattr(self, name) not in words:
-                raise InputError(f"{name}: must be one of {', '.join(words)}, not {getattr(self, name)!r}")
+        refuse_values(self)
         if self.timer_slack > self.lease / 6:
             raise InputError(f"timer_slack: must be at most a sixth of the lease of {self.lease:g} s, "
                              f"not {self.timer_slack:g}")
@@ -119,9 +174,9 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
                 if kind not in _kinds():
                     raise InputError(f"{table}: must be of kinds of messages such as {', '.join(COMPILED.part)}; "
                                      f"there is no kind {kind!r}")
-                _between(f"{table}.{kind}", seconds, 0, SECONDS_MAX)
+                _refuse(f"{table}.{kind}", seconds, _TIME)
         for queue, share in self.shares.items():
-            _between(f"shares.{queue}", share, 0, 1)
+            _refuse(f"shares.{queue}", share, Between(0, 1))
         if sum(self.shares.values()) > 1 + 1e-9:
             raise InputError(f"shares: must add up to at most 1, not {sum(self.shares.values()):g}")
         for queue, master in self.masters_of.items():
@@ -145,8 +200,14 @@ def _kinds() -> tuple[str, ...]:
     return KINDS
 
 
-def _between(name: str, value: float, least: float, most: float) -> None:
-    if math.isnan(value) or value < least:
-        raise InputError(f"{name}: must be {least:g} or more, not {value:g}")
-    if value > most:
-        raise InputError(f"{name}: must be at most {most:,}, not {value:g}")
+def _refuse(name: str, value: float, rule: Rule) -> None:
+    if rule(value):
+        raise InputError(f"{name}: must be {rule(value)}, not {value:g}")
+
+
+NETWORK_SETTINGS = tuple(name for name, setting in declared(Federation).items() if setting.users is ALL)
+
+
+def supported_by(scheduler: Scheduler) -> tuple[str, ...]:
+    """Return the settings of a federation that a scheduler uses."""
+    return tuple(name for name, setting in declared(Federation).items() if not setting.users.why_not(scheduler))

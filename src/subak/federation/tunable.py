@@ -1,5 +1,6 @@
 """Declares the tunable parameters of federations."""
 from subak.federation.choices import PLACEMENTS
+from subak.federation.settings import supported_by
 from subak.placement.schedulers import LOTES, Scheduler
 from subak.placement.tunable import LOTES_PARAMETERS, Parameter
 
@@ -21,5 +22,6 @@ def declared(scheduler: Scheduler) -> dict[str, tuple[Parameter, ...]]:
     if scheduler.planned == LOTES:
         return {OF_LOTES: LOTES_PARAMETERS}
     if scheduler.architecture:
-        return {OF_FEDERATION: tuple(each for each in FEDERATION_PARAMETERS if each.name in scheduler.settings)}
+        supported = supported_by(scheduler)
+        return {OF_FEDERATION: tuple(each for each in FEDERATION_PARAMETERS if each.name in supported)}
     return {OF_POLICY: scheduler.parameters} if scheduler.parameters else {}

@@ -24,6 +24,7 @@ from subak.federation.megha.local_master.state import WORKERS_LOST as WORKERS_GO
 from subak.federation.megha.roles import Megha
 from subak.federation.megha.topology import OFF
 from subak.federation.messages import HANDLER, KINDS, ROLES, WORKER
+from subak.federation.settings import supported_by
 from subak.measures.of_run import spread
 from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread, WindowFacts
 from subak.measures.tasks.sketch import Sketches
@@ -75,7 +76,7 @@ def _facts_of_spreads(outcome: Outcome, spreads: dict[str, Spread], held: "Queue
     federated, network = outcome.federated, outcome.federated.network
     queues = held.facts(outcome)
     return FederationFacts(
-        settings=_plain(federated.settings, outcome.scheduler.settings),
+        settings=_plain(federated.settings, supported_by(outcome.scheduler)),
         service={kind: seconds for kind, seconds, count in zip(
             KINDS, network.service.tolist(), network.handled.tolist(), strict=True) if seconds and count},
         allocation=spreads[ALLOCATION],

@@ -103,7 +103,6 @@ class Scheduler:
     planned: str = ""  # the plan that it goes by, made before the run: "lotes", or a recipe for maps and reduces
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions
-    settings: tuple[str, ...] = ()  # of a federation: those of subak.federation.settings that it supports
     delays: bool = False  # a task waits a while for a machine that holds its input
     recorded: bool = False  # it decides nothing: tasks start when the log says that they did
     knows: str = NOTHING  # of run times, at most: a word of KNOWLEDGE; how well, --estimates says
@@ -153,16 +152,7 @@ LOTES_OPTIONS: dict[str, dict[str, Any]] = {  # the settings each changes, and t
     "local": {"local": True},
 }
 PLACEMENT_OPTIONS = frozenset({*BACKFILLS, *ORDERS, *FAIR_ORDERS})
-NETWORK_SETTINGS = (  # of every federation
-    "delay", "delay_law", "delay_spread", "service_profile", "service", "part", "service_scale",
-)
-_CENTRAL = (
-    "heartbeat", "updates", "preemption", "shares", "preemptions_max", "placement", "queue_order", "order",
-    "priority_seconds", "retry", "lease", "timer_slack", "standby", *NETWORK_SETTINGS,
-)
 _SERVED = ("submitter", "global_master", "local_master", "worker", "idle")
-_SAMPLED = ("global_masters", "probe_ratio", "probes_min", "sampling", *NETWORK_SETTINGS)
-_LONG = ("cutoff", "short_share")
 
 SCHEDULERS = {
     scheduler.name: scheduler
@@ -218,33 +208,31 @@ SCHEDULERS = {
         Scheduler(
             "megha",
             "Global masters place on views that may be stale, local masters check (Thiyyakat and others: Megha).",
-            architecture="megha", settings=("global_masters", "local_masters", "masters_of", *_CENTRAL),
+            architecture="megha",
         ),
         Scheduler(
             "central", "Megha with one global and one local master: one master takes every decision.",
-            architecture="central", settings=_CENTRAL,
+            architecture="central",
         ),
         Scheduler(
             "sparrow", "Schedulers probe a few random workers for each batch and bind late (Sparrow, SOSP 2013).",
-            architecture="sparrow", settings=_SAMPLED,
+            architecture="sparrow",
         ),
         Scheduler(
             "hawk", "Long jobs at a central scheduler, short ones probed for; idle workers steal (Hawk, ATC 2015).",
-            architecture="hawk", settings=("steal_attempts", *_LONG, *_SAMPLED), knows=JOB_MEANS,
+            architecture="hawk", knows=JOB_MEANS,
         ),
         Scheduler(
             "eagle", "Hawk, but short tasks keep clear of long ones, and the shortest goes first (Eagle, SoCC 2016).",
-            architecture="eagle", settings=("starvation_limit", *_LONG, *_SAMPLED), knows=JOB_MEANS,
+            architecture="eagle", knows=JOB_MEANS,
         ),
         Scheduler(
             "dodoor", "Each task goes to the better of two random workers, by loads told at times (arXiv 2510.12889).",
             architecture="dodoor", knows=JOB_MEANS,
-            settings=("push_ratio", "report_tasks", "duration_weight", "global_masters", "sampling", *NETWORK_SETTINGS),
         ),
         Scheduler(
             "pigeon", "Tasks are dealt evenly to masters of groups, which keep two queues each (Pigeon, SoCC 2019).",
             architecture="pigeon",
-            settings=("global_masters", "local_masters", "fair_weight", "sampling", *_LONG, *NETWORK_SETTINGS),
             knows=LONG_JOBS,
         ),
     )

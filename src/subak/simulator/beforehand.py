@@ -2,7 +2,7 @@
 import numpy as np
 
 from subak.errors import InputError
-from subak.federation.settings import Federation
+from subak.federation.settings import Federation, supported_by
 from subak.fleet.speeds import refuse_speeds, stage_groups
 from subak.fleet.table import Fleet
 from subak.placement.schedulers import Scheduler
@@ -75,7 +75,7 @@ def _refuse_federation(
             refuse_changes(queues, scheduler.name)
     settings = architecture.settled(settings)
     order = architecture.machine_order(fleet, settings)
-    if "shares" in scheduler.settings:
+    if "shares" in supported_by(scheduler):
         for file in [queues] if queues is None else [queues, *(changed(queues, change) for change in queues.change)]:
             find_queues(workload, settings, file)
     if faults is not None and architecture.mends:

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from subak.errors import InputError
@@ -64,7 +65,7 @@ def replay(workload: Workload, fleet: Fleet, terms: Terms, fixed: bool) -> tuple
     """
     refuse_unrecorded(workload)
     began = time.perf_counter()
-    prepared = prepare(workload, fleet, machine_order(fleet, "given"), terms._replace(slow_start=1.0))
+    prepared = prepare(workload, fleet, machine_order(fleet, "given"), msgspec.structs.replace(terms, slow_start=1.0))
     sim = prepared.simulation
     speeds = sim.speeds._replace(factor=np.zeros((0, 0)), inputs=no_inputs())  # run times are the log's, as they were
     sim = sim._replace(speeds=speeds)

@@ -33,14 +33,7 @@ from subak.simulator.federated.simulate import simulate_federated
 from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.outcome import Outcome
 from subak.simulator.recorded import replay
-from subak.simulator.refusals import (
-    refuse_error,
-    refuse_interference,
-    refuse_slow_start,
-    refuse_swing,
-    refuse_times,
-    refuse_wait,
-)
+from subak.simulator.settings import refuse_told
 from subak.workload.table import Workload
 
 INTERVALS_WANTED = 400  # of the default timeline, over the span of the arrivals
@@ -66,21 +59,14 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     *interval* is the timeline's (seconds; by default about 400 over the arrivals), *until* the last instant to
     simulate, *check* is called after every step with the state (tests), *federation* holds the settings of a scheduler
     that is one, *faults* what goes wrong in it, *failures* which tasks do not finish. *more* are further fields of
-    `Terms` (engine/setup.py), each with its comment there: `queues`, `slow_start`, `search` and so on. Raises
+    `Terms` (engine/setup.py), such as `queues`, `slow_start`, `search_moves`. Raises
     InputError for workloads and fleets that do not match, and for faults, failures, wrong requests and interference
     that the scheduler does not support, PolicyError when the policy breaks a rule.
     """
     width = interval if interval is not None else default_interval(workload)
-    terms = Terms(scheduler.order, seed, width, until, **more)
-    refuse_times(width, until)
-    refuse_slow_start(terms.slow_start, scheduler)
-    refuse_wait(terms.locality_wait)
-    refuse_interference(terms.interference, terms.request_error, terms.slow_start, scheduler)
+    terms = Terms(ranking=scheduler.order, seed=seed, interval=width, until=until, **more)
+    refuse_told(terms, scheduler)
     workload = with_estimates(workload, terms.estimates, seed)
-    if terms.request_error:
-        refuse_error(terms.request_error, scheduler)
-    if terms.usage_swing:
-        refuse_swing(terms.usage_swing, terms.request_error, terms.interference, scheduler)
     if scheduler.architecture:
         refuse_speeds(workload, fleet, scheduler.name)
         architecture = ARCHITECTURES[scheduler.architecture]

@@ -1,7 +1,8 @@
 """`subak schedulers`: lists the schedulers."""
 from rich.table import Table
 
-from subak.placement.schedulers import KNOWLEDGE, NETWORK_SETTINGS, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
+from subak.federation.settings import NETWORK_SETTINGS, supported_by
+from subak.placement.schedulers import KNOWLEDGE, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
 from subak.report.console import Console
 
 
@@ -41,4 +42,4 @@ def accepted(scheduler: Scheduler) -> str:
 
 def own_settings(scheduler: Scheduler) -> list[str]:
     """Return the settings that not every federation has."""
-    return [name for name in scheduler.settings if name not in NETWORK_SETTINGS]
+    return [name for name in supported_by(scheduler) if name not in NETWORK_SETTINGS]

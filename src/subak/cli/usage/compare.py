@@ -6,15 +6,9 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
-from subak.cli.options import (
-    OUTPUT,
-    OverwriteOption,
-    ScenarioOptions,
-    scenario_from,
-    split_names,
-    takes_scenario,
-)
+from subak.cli.options import NOTHING_GIVEN, Given, OverwriteOption, scenario_from, split_names, takes_scenario
 from subak.experiment.seeds import parse_seeds
+from subak.settings import OUTPUT
 
 DEFAULT_SCHEDULERS = "first-fit,first-fit+backfill,best-fit+backfill,greedy,tetris"
 PROCESSES_MAX = 4096
@@ -30,7 +24,7 @@ def compare(
         metavar="1,2,5-8", help="Each scheduler runs once with each seed; several draw the workload anew, see "
                                 "--resample; 1-10 for a generated one, 1-41 for a trace [default: 1].",
         show_default=False)] = None,
-    given: ScenarioOptions = ScenarioOptions(),
+    given: Given = NOTHING_GIVEN,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
         show_default=False)] = None,

@@ -7,11 +7,11 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
-from subak.cli.options import DURATION
 from subak.errors import InputError
 from subak.nearest import did_you_mean
 from subak.quantities import read_seconds
 from subak.resources import parse_numbers
+from subak.settings import DURATION
 from subak.workload.readers import ALIASES, FORMATS
 from subak.workload.readers.options import (
     Amounts,

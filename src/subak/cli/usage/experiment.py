@@ -6,12 +6,13 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
-from subak.cli.options import OUTPUT, ScenarioOptions, split_names
+from subak.cli.options import NOTHING_GIVEN, Given, split_names
 from subak.cli.sweeps import study_from, takes_lists
 from subak.cli.usage.compare import PROCESSES_MAX
 from subak.errors import InputError
 from subak.experiment.seeds import parse_seeds
 from subak.experiment.study.shards import ALL, parse_shard
+from subak.settings import OUTPUT
 
 WHERE = "Where it runs"
 
@@ -31,7 +32,7 @@ def experiment(
         metavar="NAME,NAME,...", help="Measures that the page draws and ranks points by, such as wait_time_mean: "
                                       "columns of the table of runs [default: of eight usual ones, those that differ].",
         show_default=False)] = None,
-    given: ScenarioOptions = ScenarioOptions(),
+    given: Given = NOTHING_GIVEN,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once on this machine [default: one a core].",
         show_default=False, rich_help_panel=WHERE)] = None,

@@ -5,22 +5,15 @@ from typing import Annotated
 import typer
 
 from subak.cli.ending import loading
-from subak.cli.generated import Number, Numbers, Place
-from subak.cli.options import (
-    DURATION,
-    AddOption,
-    CapacityOption,
-    FleetOption,
-    MachinesOption,
-    OverwriteOption,
-    RemoveOption,
-    ScaleOption,
-)
+from subak.cli.generated import Number, Numbers
+from subak.cli.options import NOTHING_GIVEN, Given, OverwriteOption, machines_from, takes_machines
 from subak.quantities import read_seconds
+from subak.settings import DURATION
 
 PAPER, AROUND, LENGTH = "The paper's numbers", "Around the paper's model", "How much"  # headings of the help
 
 
+@takes_machines
 def generate(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The workload folder to write; the machines go to its "
                                                              "subfolder `fleet`. `-`: write it to standard output, "
@@ -38,12 +31,7 @@ def generate(
         metavar="SHARE", help="Instead of --dynamism: the mean load, as a share of the fleet's scarcer resource, such "
                               "as 0.8.", show_default=False,
         rich_help_panel=LENGTH)] = None,
-    fleet: FleetOption = None,
-    machines: MachinesOption = 0,
-    capacity: CapacityOption = None,
-    scale: ScaleOption = 1.0,
-    remove: RemoveOption = None,
-    add_machines: AddOption = None,
+    given: Given = NOTHING_GIVEN,
     parameters: Annotated[Path | None, typer.Option(
         metavar="FILE.toml", help="Parameters of every model, as `subak fit` writes them; the options below override "
                                   "single ones.", show_default=False)] = None,
@@ -93,7 +81,7 @@ def generate(
 
     Example: `subak generate --tasks 1000000 --load 0.8 --out W`, then `subak compare W --schedulers first-fit,tetris`.
     """
-    place = Place(fleet, machines, capacity, scale, remove or [], add_machines or [])
+    place = machines_from(given)
     numbers = Numbers(dynamism, gap_shape, type_, task_mass, task_disparity, service_mass, service_disparity, users,
                       diurnal, constraints, google_classes)
     with loading():

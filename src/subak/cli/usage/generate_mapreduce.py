@@ -6,8 +6,9 @@ import typer
 
 from subak.cli.ending import loading
 from subak.cli.generated import Batch, Mix, Sharing
-from subak.cli.options import DURATION, OverwriteOption
+from subak.cli.options import OverwriteOption
 from subak.quantities import read_seconds
+from subak.settings import DURATION
 
 PAPER, AROUND = "The paper's numbers", "Past the paper"  # headings of the help
 

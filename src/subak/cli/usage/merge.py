@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from subak.cli.ending import loading
-from subak.cli.options import OUTPUT
+from subak.settings import OUTPUT
 
 
 def merge(

@@ -6,8 +6,9 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
-from subak.cli.options import OUTPUT, OverwriteOption, ScenarioOptions, scenario_from, takes_scenario
+from subak.cli.options import NOTHING_GIVEN, Given, OverwriteOption, scenario_from, takes_scenario
 from subak.errors import InputError
+from subak.settings import OUTPUT
 
 DEFAULT_SCHEDULER = "first-fit"
 CHUNKS = "A long run"  # heading of the help
@@ -22,7 +23,7 @@ def simulate(
     seed: Annotated[int | None, typer.Option(
         metavar="N", min=0, help="Seed of the run's random numbers; the same seed gives the same bytes [default: 1].",
         show_default=False)] = None,
-    given: ScenarioOptions = ScenarioOptions(),
+    given: Given = NOTHING_GIVEN,
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", help="Keep the run in this folder [default: only show it].", show_default=False,
         rich_help_panel=OUTPUT)] = None,

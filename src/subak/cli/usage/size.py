@@ -6,20 +6,14 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
-from subak.cli.options import (
-    INPUT,
-    OUTPUT,
-    OverwriteOption,
-    ScenarioOptions,
-    scenario_from,
-    takes_scenario,
-)
+from subak.cli.options import NOTHING_GIVEN, Given, OverwriteOption, scenario_from, takes_scenario
 from subak.cli.usage.compare import PROCESSES_MAX
 from subak.errors import InputError
 from subak.experiment.fleet_words import MACHINES_MAX, read_capacity
 from subak.experiment.scenario import Scenario
 from subak.experiment.seeds import parse_seeds
 from subak.measures.objective import OF_MACHINES, read_objective
+from subak.settings import INPUT, OUTPUT
 
 DEFAULT_SCHEDULER, DEFAULT_SEEDS = "first-fit", "1-10"
 SIGNS = ("<", "<=")  # of objectives that more machines help to keep
@@ -53,7 +47,7 @@ def size(
         metavar="N", min=1, max=MACHINES_MAX, help="Try at most this many machines [default: twice the number of tasks "
                                                    "that would run at once if none "
                                                    "waited].", show_default=False)] = None,
-    given: ScenarioOptions = ScenarioOptions(),
+    given: Given = NOTHING_GIVEN,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
         show_default=False)] = None,

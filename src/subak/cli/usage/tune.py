@@ -7,17 +7,12 @@ import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
-from subak.cli.options import (
-    OUTPUT,
-    OverwriteOption,
-    ScenarioOptions,
-    scenario_from,
-    takes_scenario,
-)
+from subak.cli.options import NOTHING_GIVEN, Given, OverwriteOption, scenario_from, takes_scenario
 from subak.cli.usage.compare import PROCESSES_MAX
 from subak.errors import InputError
 from subak.experiment.seeds import parse_seeds
 from subak.experiment.tuning.question import Question, space_of
+from subak.settings import OUTPUT
 
 DEFAULT_SCHEDULER = "lotes"
 DEFAULT_SEEDS, DEFAULT_HELD_OUT = "1-3", "101-110"
@@ -57,7 +52,7 @@ def tune(
         "--sampler-seed", metavar="N", min=0, max=2**31 - 1, help="Seed of the search: the same seed tries the same "
                                                                   "settings.",
         rich_help_panel=TUNING)] = 1,
-    given: ScenarioOptions = ScenarioOptions(),
+    given: Given = NOTHING_GIVEN,
     processes: Annotated[int | None, typer.Option(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many seeds of a trial at once [default: one a core].",
         show_default=False)] = None,

@@ -120,7 +120,7 @@ def _candidate(path: Path | None, parts: list[Part], workload: Workload) -> Cand
 def hopeless(workload: Workload, candidate: Candidate) -> str:
     """Return why tasks can never run on any number of a candidate's machines, and how many; empty if all can."""
     prepared = prepare(workload, candidate.fleet, machine_order(candidate.fleet, "given"),
-                       Terms("fifo", 1, 1.0, float("inf")))
+                       Terms(interval=1.0))
     reasons = prepared.reason_of_shape
     tasks = np.bincount(prepared.simulation.tasks.shape, minlength=len(reasons))
     found = [shape for shape, reason in enumerate(reasons) if reason]

@@ -8,13 +8,13 @@ from subak.experiment.run import load_fleet, load_workload, of_seed
 from subak.experiment.scenario import Scenario
 from subak.fleet.table import Fleet
 from subak.measures.window import Window
-from subak.simulator.engine.setup import Terms
+from subak.simulator.settings import RunSettings
 from subak.workload.redraws import NONE
 from subak.workload.table import Workload
 
 # What neither is read by nor drawn by. A field that is missing in one of these only makes for reading too often.
 LATER = {"schedulers", "seeds", "federation", "lotes", "objectives", "faults", "failures", "energy", "check_policy",
-         "parameters", "search_seconds", "search_moves", *Terms._fields}
+         "parameters", "queues", *RunSettings.__struct_fields__}
 OF_FLEETS = {"fleet", "fleet_digest", "machines", "capacity", "scale", "remove", "add_machines"}
 OF_DRAWS = {"resample", "load", "measure_from", "measure_until"}
 FLEETS_KEPT = 16  # they are small beside workloads

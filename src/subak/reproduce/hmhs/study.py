@@ -14,12 +14,13 @@ from subak.fleet.locality import LEVELS, NO_HOLDER, has_inputs, input_level
 from subak.fleet.table import Fleet, make_fleet
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.bound import makespan_bound
-from subak.placement.mapreduce.recipes import SearchSettings
 from subak.placement.schedulers import LOCALITY_WAIT
 from subak.policy import find_scheduler
 from subak.reproduce.claims import Notify
+from subak.settings import used_by
 from subak.simulator.outcome import Outcome
 from subak.simulator.results import finish_times
+from subak.simulator.settings import RunSettings
 from subak.simulator.simulate import simulate
 from subak.threads import usable_cores
 from subak.workload.mapreduce import CLUSTERS, WORKLOADS, MapReduce, draw_batch
@@ -170,8 +171,9 @@ def run_job(label: str, job: Job, say: Say) -> bytes:
     workload, fleet = draw(job)
     found: Measures = {}
     for name, way in job.ways.items():
-        outcome = simulate(workload, fleet, find_scheduler(way.scheduler), job.seed, locality_wait=way.locality_wait,
-                           search=SearchSettings(moves=job.scale.search_moves))
+        scheduler = find_scheduler(way.scheduler)
+        told = RunSettings(locality_wait=way.locality_wait, search_moves=job.scale.search_moves)
+        outcome = simulate(workload, fleet, scheduler, job.seed, **used_by(told, scheduler))
         found[name] = measures_of(outcome, workload)
     if job.bounded:
         found[BOUND] = {MAKESPAN: makespan_bound(find_batch(workload, fleet), workload).seconds}

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from subak.federation.settings import BOUNDS, PROFILES, Federation
+from subak.federation.settings import PREEMPTIONS_MAX, PROFILES, Federation
 from subak.fleet.table import Fleet
 from subak.reproduce import workloads as made
 from subak.reproduce.claims import OF_SEVERAL, Figure, Reproduction, choose_figures, judge_all, over_seeds
@@ -40,7 +40,7 @@ NO_COSTS = msgspec.structs.replace(PAPER, service_scale=0.0)  # Sparrow: delays 
 # Of Fig. 7: (service times times this, delay of a message in seconds); the first is the paper's delay with masters as
 # fast as the profile says, then messages as slow as HTTP calls, then masters ten times as slow.
 COSTS = ((1.0, 0.0005), (1.0, 0.005), (10.0, 0.005), (10.0, 0.0005))
-PREEMPTIONS_UNLIMITED = BOUNDS["preemptions_max"][1]  # Algorithm 2 does not say how often a task may be preempted
+PREEMPTIONS_UNLIMITED = PREEMPTIONS_MAX  # Algorithm 2 does not say how often a task may be preempted
 HEARTBEATS_S = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0)
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 SWEEP_LOAD = 0.9

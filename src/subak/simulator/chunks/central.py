@@ -2,6 +2,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -30,7 +31,7 @@ class CentralRun:
 
     def __init__(self, first: Workload, stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms
                  ) -> None:
-        terms = terms._replace(arrival_of_stage=stored.arrival_of_stage)
+        terms = msgspec.structs.replace(terms, arrival_of_stage=stored.arrival_of_stage)
         self.fleet, self.scheduler, self.terms = fleet, scheduler, terms
         loop = central_loop(first, fleet, scheduler, terms)
         assert loop.run is not None

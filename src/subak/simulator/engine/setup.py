@@ -1,6 +1,5 @@
 """Builds the state of a run from tables, once, so that kernels can trust it."""
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,9 +12,6 @@ from subak.fleet.state import build_fleet_state
 from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_NOT_ARRIVED, TASK_UNPLACEABLE, Claims, build_claims
 from subak.placement.interface.instance import Instance
-from subak.placement.lotes.settings import LotesSettings
-from subak.placement.mapreduce.recipes import SearchSettings
-from subak.placement.schedulers import HOLD_BACK_AFTER, LOCALITY_WAIT
 from subak.queues.johnson import johnson_ranks
 from subak.queues.tree import TreeFile
 from subak.resources import CPU, amount_words, cpu_row, largest_words, same_resources
@@ -38,6 +34,7 @@ from subak.simulator.engine.state import (
     SlowStart,
     Step,
 )
+from subak.simulator.settings import RunSettings
 from subak.workload.predicates import Constraint
 from subak.workload.table import Workload, expected_seconds
 from subak.workload.tasks import Stages, Tasks
@@ -57,24 +54,13 @@ class Prepared:
     shapes: Shapes  # of all that is asked for
 
 
-class Terms(NamedTuple):
-    """What a run is told beside its workload, fleet and scheduler; what a `Scenario` has too is taken from it."""
+class Terms(RunSettings, kw_only=True):
+    """What a run is told beside its workload, fleet and scheduler: its settings, and what they do not say."""
 
-    ranking: str  # the order that tasks are ranked by
-    seed: int
     interval: float  # seconds, of the timeline
-    until: float  # seconds, the last instant
-    request_error: float = 0.0  # by which share requests are wrong
-    usage_swing: float = 0.0  # share of its request that a task does not use during a part of its life
-    interference: float = 0.0  # times the CPU they have that machines promise; 0: tasks do not share it
-    estimates: str = ""  # what the scheduler is told of run times: see estimates.py
-    slow_start: float = 1.0  # share of a stage's tasks that have ended when those that wait for it are released
+    ranking: str = "fifo"  # the order that tasks are ranked by
+    seed: int = 1
     queues: TreeFile | None = None  # fair orders: weights and limits
-    reclaims_per_hour: float = 0.0  # fair orders: how many an hour a queue below its guarantee may cause
-    hold_back_after: float = HOLD_BACK_AFTER  # s, fair orders: machines are held back for who was passed over so long
-    lotes: LotesSettings = LotesSettings()  # of LoTES's plan and dispatcher
-    locality_wait: float = LOCALITY_WAIT  # seconds: delay scheduling, for a machine with the input, then for its rack
-    search: SearchSettings = SearchSettings()  # schedulers that search for a better plan: how long
     arrival_of_stage: np.ndarray | None = None  # float64[stage], s, of its first task, where not all tasks are there
 
 

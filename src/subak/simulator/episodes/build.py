@@ -85,7 +85,7 @@ def build_world(workload: Workload, fleet: Fleet, asked: Asked) -> World:
     """
     refuse_asked(asked)
     workload = with_estimates(workload, asked.estimates, seed=1)
-    terms = Terms(asked.ranking, seed=1, interval=NEVER_S, until=np.inf)
+    terms = Terms(ranking=asked.ranking, interval=NEVER_S)
     prepared = prepare(workload, fleet, machine_order(fleet, "given"), terms)
     cut = _cut(workload, asked)
     source = _source(workload, prepared, cut)

@@ -201,7 +201,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
         settings = under_faults(settings)
         refuse_late_timers(faults, settings)
     order = architecture.machine_order(fleet, settings)
-    prepared = prepare(workload, fleet, order, Terms("fifo", seed, interval, until))
+    prepared = prepare(workload, fleet, order, Terms(seed=seed, interval=interval, until=until))
     tasks, machines = len(workload.tasks), len(order)
     slots = slots or architecture.slots_per_task(settings) * tasks + SLOTS_PER_MACHINE * machines + SLOTS
     simulation = prepared.simulation

@@ -6,15 +6,15 @@ from pathlib import Path
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeRemainingColumn
 
-from subak.cli.generated import Number, Numbers, Place
+from subak.cli.generated import Number, Numbers
 from subak.errors import InputError
 from subak.experiment.fleets import edited
+from subak.experiment.scenario import Scenario
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
 from subak.report.console import bars, echo
 from subak.report.number_text import counted
-from subak.resources import parse_amounts
 from subak.workload.google_like.generate import Generated, Length, write_generated
 from subak.workload.google_like.google import google_machines, google_priorities, megha_constraints, with_attributes
 from subak.workload.google_like.load import dynamism_for, loads, loads_until
@@ -31,10 +31,10 @@ from subak.workload.piped import PIPE, pack
 MARKER = "workload.toml"  # only a folder with it is ever replaced
 
 
-def generate(out: Path, tasks: int | None, seconds: Number, load: Number, asked: Place, parameters: Path | None,
+def generate(out: Path, tasks: int | None, seconds: Number, load: Number, asked: Scenario, parameters: Path | None,
              seed: int, numbers: Numbers, overwrite: bool) -> None:
     """Write a workload and its fleet, and say what they are."""
-    length, inputs = Length(tasks, seconds), [path for path in (asked.fleet, parameters) if path is not None]
+    length, inputs = Length(tasks, seconds), [Path(path) for path in (asked.fleet, parameters) if path]
     to_pipe = str(out) == PIPE
     if to_pipe and sys.stdout.isatty():
         raise InputError(f"--out {PIPE}: standard output is a terminal; pipe it to `subak simulate {PIPE}`")
@@ -87,21 +87,16 @@ def _makespans(law: Makespans, mass: Number, disparity: Number) -> Makespans:
     return Makespans(law.mass if mass is None else mass, law.disparity if disparity is None else disparity)
 
 
-def _fleet(parameters: Parameters, asked: Place) -> Fleet | None:
+def _fleet(parameters: Parameters, asked: Scenario) -> Fleet | None:
     """Return the fleet of the options; Google's by default, or none where its resources are not the parameters'."""
-    folder, machines, capacity = asked.fleet, asked.machines, asked.capacity
-    if folder is not None and (machines or capacity):
-        raise InputError("--fleet: leaves no place for --machines and --capacity")
-    if capacity and not machines:
-        raise InputError("--capacity: goes with --machines N")
-    if folder is not None:
-        return read_fleet(folder)
-    if machines:
-        return uniform_fleet(machines, parse_amounts(capacity or []), parameters.resources)
+    if asked.fleet:
+        return read_fleet(Path(asked.fleet))
+    if asked.machines:
+        return uniform_fleet(asked.machines, asked.capacity, parameters.resources)
     return google_machines() if parameters.resources == SHARES else None
 
 
-def _edited(fleet: Fleet | None, asked: Place) -> Fleet | None:
+def _edited(fleet: Fleet | None, asked: Scenario) -> Fleet | None:
     """Return the fleet with the edits of the options. Raises InputError for edits of no fleet."""
     edits = asked.scale, asked.remove, asked.add_machines
     if fleet is None:

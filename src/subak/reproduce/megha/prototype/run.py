@@ -26,8 +26,8 @@ from subak.reproduce.federated_runs import Run, federated_run
 from subak.reproduce.megha.prototype import burner
 from subak.reproduce.megha.prototype.federation import HEARTBEAT_S, Federation, federation
 from subak.reproduce.megha.prototype.work import GLOBALS, QUEUES, UNITS, Work, job_file
-from subak.simulator.refusals import PROMISED_MAX
 from subak.simulator.results import finish_times, full_pace_finish
+from subak.simulator.settings import PROMISED_MAX
 from subak.simulator.simulate import simulate
 
 COMMAND = [sys.executable, "-IS", str(Path(burner.__file__).resolve())]

@@ -1,0 +1,38 @@
+"""The keyword arguments of `subak.run` and `subak.compare`. Written by `make docs`."""
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+from subak.federation.settings import Federation
+from subak.placement.lotes.settings import LotesSettings
+
+
+class Settings(TypedDict, total=False):
+    """Keyword arguments of `run` and `compare`; docs/reference/files/scenario.md says what each means."""
+
+    interval: float | None
+    until: float
+    slow_start: float
+    locality_wait: float
+    search_seconds: float
+    search_moves: int | None
+    reclaims_per_hour: float
+    hold_back_after: float
+    lotes: LotesSettings | Mapping[str, Any]
+    request_error: float
+    usage_swing: float
+    interference: float
+    estimates: str
+    load: float
+    resample: str
+    measure_from: float | None
+    measure_until: float | None
+    objectives: Sequence[str]
+    energy: str | Path
+    gangs: str
+    federation: Federation | Mapping[str, Any]
+    faults: str | Path
+    failures: str | Path
+    queues: str | Path
+    check_policy: bool
+    parameters: Mapping[str, float]
