@@ -6,7 +6,7 @@ answer with the same bytes. The call itself, about half a microsecond, is in the
 over many messages in one call pays it once. What it takes to read, decode, encode and send a message is in neither:
 that depends on what carries it.
 
-The profiles of service times (PROFILES in federation/settings.py) are these medians, rounded.
+The profiles of service times (`costs` in federation/messages.py) are these medians, rounded.
 """
 import gc
 import sys
@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from _workloads import SHARES, google_tasks, uniform_fleet
-from subak.federation.messages import HANDLER, KINDS, MESSAGE, ROLES
+from subak.federation.messages import HANDLER, KINDS, MESSAGE, PROFILES, ROLES
 from subak.federation.serving import compiled_service
-from subak.federation.settings import PROFILES, Federation
+from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
 from subak.simulator.engine.run_loop import run_to_end
 from subak.simulator.federated.architectures import ARCHITECTURES

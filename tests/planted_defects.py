@@ -34,7 +34,7 @@ DEFECTS = (
            "before is not None and before.cordoned, version", "False, version",
            "test_live_guards.py::test_a_cordon_holds_when_the_worker_joins_again"),
     Defect("a worker speaks for another machine", f"{LIVE}/node/local_node.py",
-           "kind not in OF_WORKERS or machine == sender", "True",
+           "kind not in SPOKEN[WORKER] or machine == sender", "True",
            "test_live_guards.py::test_a_worker_speaks_for_no_other_machine"),
     Defect("a stale lease renews the executor's", f"{LIVE}/node/worker/worker_node.py",
            'if LEASE in kinds and self.now - self.me["heard"] <= self.timing.fresh:', "if LEASE in kinds:",

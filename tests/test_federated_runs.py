@@ -15,8 +15,8 @@ from subak.errors import InputError
 from subak.experiment.parallel import in_good_order, jobs_of
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario, settings_of
-from subak.federation.messages import KINDS, REFUSED, REPARTITION
-from subak.federation.settings import PROFILES, Federation, supported_by
+from subak.federation.messages import KINDS, PROFILES, REFUSED, REPARTITION
+from subak.federation.settings import Federation, supported_by
 from subak.kernels.kernel import SETTINGS
 from subak.measures.run_folders import load_runs
 from subak.placement.claims import TASK_FINISHED

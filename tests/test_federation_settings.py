@@ -4,8 +4,8 @@ import math
 import pytest
 
 from subak.errors import InputError
-from subak.federation.messages import KINDS
-from subak.federation.settings import PROFILES, Federation
+from subak.federation.messages import KINDS, PROFILES
+from subak.federation.settings import Federation
 from subak.settings import Between, declared
 
 RULES = {name: setting.rule for name, setting in declared(Federation).items() if isinstance(setting.rule, Between)}

@@ -7,9 +7,8 @@ import pytest
 from inboxes import INBOX, Recorder, alone, hand_over
 from subak.federation.megha.ledger import ENTRY, VERSION, bring, build_ledger, carried, still_holds
 from subak.federation.megha.roles import SERVE
-from subak.federation.messages import CROSSES, HANDLER, KINDS, LOCAL_MASTER, NOBODY, ROLES, SUBMITTER, WORKER
+from subak.federation.messages import CROSSES, HANDLER, KINDS, LOCAL_MASTER, NOBODY, ROLES, SPOKEN, SUBMITTER, WORKER
 from subak.federation.serving import compiled_service
-from subak.live.node.base import SPOKEN
 from subak.live.node.local_node import WITHOUT_MACHINE
 from subak.simulator.engine.state import LOOP_DONE, NOW
 from subak.simulator.federated.megha_setup import MEGHA

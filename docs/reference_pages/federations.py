@@ -1,12 +1,11 @@
 """The pages of federations: settings, reasons, faults and failures; messages, and what they do."""
 import inspect
-import re
 
 from reference_pages.protocol import protocol
-from reference_pages.rows import PLAIN_KINDS
 from reference_pages.tables import struct_rows, table
 from subak.federation import messages
-from subak.federation.settings import PROFILES, Federation, Profile, supported_by
+from subak.federation.messages import PROFILES, Profile
+from subak.federation.settings import Federation, supported_by
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator import federated_results
 from subak.simulator.federated import fault_plan
@@ -41,7 +40,7 @@ def federations() -> list[str]:
 def messages_page() -> list[str]:
     """Return the kinds of messages with their service times, and what they do."""
     costs = [(f"`{name}`", messages.ROLES[messages.HANDLER[number]], "yes" if messages.CROSSES[number] else "no",
-              *(service_of(name, each) for each in PROFILES.values()), kind_comment(name))
+              *(service_of(name, each) for each in PROFILES.values()), messages.SAYS[name])
              for number, name in enumerate(messages.KINDS)]
     return [
         "# Messages\n",
@@ -71,8 +70,3 @@ def supporters(setting: str) -> str:
 def service_of(kind: str, profile: Profile) -> str:
     part = f" + {1e6 * profile.part[kind]:g} for each entry" if kind in profile.part else ""
     return f"{1e6 * profile.service.get(kind, 0.0):g}{part}"
-
-
-def kind_comment(kind: str) -> str:
-    found = re.search(rf'^    \("{kind}",[^#]*?(?:# (.*))?$', inspect.getsource(messages), re.MULTILINE)
-    return (found[1] if found else "") or PLAIN_KINDS.get(kind, "")

@@ -41,8 +41,6 @@ INTERFERENCE_ROWS = {
 LOCALITY_ROWS = {
     "locality": f"how near its input its last attempt ran: {', '.join(LEVELS)}; null where that is not known",
 }
-PLAIN_KINDS = {"SUBMIT": "a task, or a batch of them, to be placed", "START": "begin the attempt",
-               "KILL": "end the attempt, or never begin it"}
 WAITING_ROWS = {
     "task": "row of the task", "global_master": "number of its global master",
     "shape": "number of its request and constraints", "phase": "how it stands at its global master",

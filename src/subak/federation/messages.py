@@ -58,109 +58,174 @@ ROLES = ("submitter", "global master", "local master", "worker", "executor")
 
 _OF_TASK = "task row round"
 _OF_ATTEMPT = f"{_OF_TASK} machine attempt"
-_FACTS = "shape queue owner priority in_gang preempted limit"  # of a task: what whoever runs it must know
+FACTS = "shape queue owner priority in_gang preempted limit"  # of a task: what whoever runs it must know
 _NEWS = "incarnation epoch first last count"  # an update
-_REQUEST, _ORDER = f"{_OF_ATTEMPT} {_FACTS} incarnation epoch seen", f"{_OF_ATTEMPT} {_FACTS} start epoch handle"
-_KINDS = (  # name, who handles it, whether it crosses the network, its fields beyond ALWAYS
-    ("ARRIVE", SUBMITTER, False, "task"),  # a task arrives at its submitter
-    ("CANCEL", SUBMITTER, False, "task"),  # its user does not want a task any more
-    ("RESUBMIT", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: has the global master heard of the task?
-    ("EXPIRE", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: does the task wait for longer than it may?
-    ("TRY_AGAIN", SUBMITTER, False, f"{_OF_TASK} delay"),  # timer: submit a task anew that failed
-    ("DONE", SUBMITTER, True,  # the task has ended, or its attempt in a way that its submitter must know
-     f"{_OF_TASK} machine reason code incarnation count refusals repartitions preempted lost"),
-    ("HAND_OVER", SUBMITTER, False, "row incarnation"),  # goes on with a REBUILD, from a row on
-    ("RELEASE", SUBMITTER, False,  # goes on to submit the tasks of stage `count`, from a place on, and those behind it
-     "count row first last"),
-    ("REBUILD", SUBMITTER, True,  # a restarted global master asks for its open tasks, or again for one
-     f"{_OF_TASK} incarnation"),
-    ("SUBMIT", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation batch count"),
-    ("WITHDRAW", GLOBAL_MASTER, True, f"{_OF_TASK} reason incarnation"),  # end the task, for a reason
-    ("PLACE", GLOBAL_MASTER, False, ""),  # a turn: place one task of one queue
-    ("LAUNCHED", GLOBAL_MASTER, True,  # the attempt has its amounts, and starts (a gang's: is held)
-     f"{_OF_ATTEMPT} reason {_NEWS}"),
-    ("REFUSED", GLOBAL_MASTER, True, f"{_OF_ATTEMPT} reason {_NEWS}"),  # the attempt has nothing, and never will
-    ("ENDED", GLOBAL_MASTER, True,  # the attempt is over: FINISHED, or lost for a reason
-     f"{_OF_ATTEMPT} reason {_NEWS}"),
-    ("UPDATE", GLOBAL_MASTER, True, _NEWS),  # the state of a cluster, periodic or asked for
-    ("CATCH_UP", GLOBAL_MASTER, False,  # goes on with an update, or an answer, from an entry on
-     f"{_OF_ATTEMPT} reason repeats {_NEWS}"),
-    ("SETTLE", GLOBAL_MASTER, False, "machine row count"),  # goes on to settle doubts, a cluster: task, gang
-    ("RETRY", GLOBAL_MASTER, False,  # timer: has the request been answered?
-     f"{_OF_ATTEMPT} victims count repeats delay"),
-    ("REOPEN", GLOBAL_MASTER, False, "machine delay"),  # timer: ask the cluster of a machine again
-    ("PASSED_OVER", GLOBAL_MASTER, False,  # timer: for whom are machines to be held back? Goes on from a machine
-     "machine count delay"),
-    ("WAKE", GLOBAL_MASTER, False, "delay"),  # timer of a new global master: have all local masters answered?
-    ("LAUNCH", LOCAL_MASTER, True, _REQUEST),  # on the global master's own partition
-    ("REPARTITION", LOCAL_MASTER, True, _REQUEST),  # on another's partition: move the amounts, and launch
-    ("PREEMPT", LOCAL_MASTER, True,  # take the amounts from attempts of a queue on the machine, and launch
-     f"{_REQUEST} victims"),
-    ("GO", LOCAL_MASTER, True, _REQUEST),  # all of a gang are held: start this one
-    ("ABANDON", LOCAL_MASTER, True, f"{_REQUEST} reason"),  # give up the attempt, held or running
-    ("HOLD_BACK", LOCAL_MASTER, True,  # hold a machine back for a task passed over for `delay`; for NOBODY: no longer
-     "task machine incarnation epoch seen delay"),
-    ("NOTED", LOCAL_MASTER, True, "incarnation epoch seen"),  # the global master has noted the end of the attempt
-    ("ASK", LOCAL_MASTER, True, "incarnation seen"),  # a global master asks for the whole state
-    ("BEAT", LOCAL_MASTER, False, "epoch delay"),  # timer: send an update to every global master
-    ("CHECK", LOCAL_MASTER, False,  # timer: which workers, from one on, are silent, and what is unanswered?
-     "machine epoch delay"),
-    ("OVER", LOCAL_MASTER, True,  # a worker: the attempt is over, for a reason
-     "task machine attempt reason code epoch handle"),
-    ("STARTED", LOCAL_MASTER, True, "task machine attempt epoch"),  # a worker has begun the attempt
-    ("ALIVE", LOCAL_MASTER, True,  # a worker lives, and runs count attempts
-     "machine reason epoch incarnation count delay"),
-    ("HOLDS", LOCAL_MASTER, True,  # a worker runs this attempt, one of count, as it says at `delay`
-     f"{_OF_ATTEMPT} {_FACTS} start reason code epoch incarnation report count delay"),
-    ("PULSE", LOCAL_MASTER, True, "epoch count delay"),  # the active one to the standby: I live
-    ("WATCH", LOCAL_MASTER, False, "epoch delay"),  # timer of the standby: does the active one live?
-    ("CHANGE", LOCAL_MASTER, False,  # the operator: a machine leaves, joins or takes another capacity
-     "machine count shape epoch first last"),
-    ("START", WORKER, True, _ORDER),
-    ("KILL", WORKER, True, f"{_ORDER} reason"),
-    ("FORGET", WORKER, True, f"{_ORDER} reason"),  # the end of the attempt is noted
-    ("REPORT", WORKER, True, "machine epoch report"),  # a new local master: obey me, and say what you run
-    ("LEASE", WORKER, True,  # the local master has heard the worker's sign of life (sent at `delay`)
-     "machine epoch incarnation delay"),
-    ("TICK", WORKER, False,  # timer: send a sign of life, or stop what runs when the lease is over
-     "machine incarnation delay"),
-    ("EXITED", WORKER, False, "task machine attempt handle reason code"),  # the executor: the attempt has ended
-    ("READY", EXECUTOR, False, "task"),  # effect: the task waits from now on (its stage need not wait for others)
-    ("GIVEN_UP", EXECUTOR, False, "task reason"),  # effect: the task has ended without having finished
-    ("BEGIN", EXECUTOR, False,  # effect: run the attempt of a task that waited `delay` in the queue of its machine
-     "task machine attempt handle limit delay"),
-    ("HALT", EXECUTOR, False, "task machine reason"),  # effect: end the attempt now
+_REQUEST, _ORDER = f"{_OF_ATTEMPT} {FACTS} incarnation epoch seen", f"{_OF_ATTEMPT} {FACTS} start epoch handle"
+ANY = -1  # one role or another, in the federations that sample
+ATTEMPT, MACHINE, MASTER = "attempt", "machine", "master"  # what a message meets
+
+
+class Kind(NamedTuple):
+    """What is known of a kind of message: the tables below, service times, and who believes it live follow from it."""
+
+    name: str
+    says: str  # in the reference
+    handler: int  # the role that serves it
+    sender: int | None  # the role that sends it over the network; None: it crosses none
+    fields: str = ""  # beyond ALWAYS
+    costs: tuple[float, float] = (0.0, 0.0)  # seconds of service: of compiled masters, of plain Python's
+    carries: bool = False  # entries or machines, of which each costs its receiver time
+    on_path: bool = False  # its travel and service are part of its task's allocation time
+    periodic: bool = False  # it goes on when all tasks have ended
+    meets: str = ATTEMPT  # in the table of transitions
+
+
+_KINDS = (
+    Kind("ARRIVE", "a task arrives at its submitter", SUBMITTER, None, "task"),
+    Kind("CANCEL", "its user does not want a task any more", SUBMITTER, None, "task"),
+    Kind("RESUBMIT", "timer: has the global master heard of the task?",
+         SUBMITTER, None, f"{_OF_TASK} delay", periodic=True),
+    Kind("EXPIRE", "timer: does the task wait for longer than it may?",
+         SUBMITTER, None, f"{_OF_TASK} delay", periodic=True),
+    Kind("TRY_AGAIN", "timer: submit a task anew that failed", SUBMITTER, None, f"{_OF_TASK} delay"),
+    Kind("DONE", "the task has ended, or its attempt in a way that its submitter must know",
+         SUBMITTER, GLOBAL_MASTER,
+         f"{_OF_TASK} machine reason code incarnation count refusals repartitions preempted lost"),
+    Kind("HAND_OVER", "goes on with a REBUILD, from a row on", SUBMITTER, None, "row incarnation"),
+    Kind("RELEASE", "goes on to submit the tasks of stage `count`, from a place on, and those behind it",
+         SUBMITTER, None, "count row first last"),
+    Kind("REBUILD", "a restarted global master asks for its open tasks, or again for one",
+         SUBMITTER, GLOBAL_MASTER, f"{_OF_TASK} incarnation"),
+    Kind("SUBMIT", "a task, or a batch of them, to be placed",
+         GLOBAL_MASTER, SUBMITTER, f"{_OF_TASK} reason incarnation batch count", costs=(1e-6, 20e-6), on_path=True),
+    Kind("WITHDRAW", "end the task, for a reason", GLOBAL_MASTER, SUBMITTER, f"{_OF_TASK} reason incarnation"),
+    Kind("PLACE", "a turn: place one task of one queue", GLOBAL_MASTER, None, costs=(1e-6, 130e-6)),
+    Kind("LAUNCHED", "the attempt has its amounts, and starts (a gang's: is held)",
+         GLOBAL_MASTER, LOCAL_MASTER, f"{_OF_ATTEMPT} reason {_NEWS}", costs=(1e-6, 30e-6), carries=True),
+    Kind("REFUSED", "the attempt has nothing, and never will",
+         GLOBAL_MASTER, LOCAL_MASTER, f"{_OF_ATTEMPT} reason {_NEWS}", costs=(1.2e-6, 30e-6), carries=True,
+         on_path=True),
+    Kind("ENDED", "the attempt is over: FINISHED, or lost for a reason",
+         GLOBAL_MASTER, LOCAL_MASTER, f"{_OF_ATTEMPT} reason {_NEWS}", costs=(1.3e-6, 30e-6), carries=True),
+    Kind("UPDATE", "the state of a cluster, periodic or asked for",
+         GLOBAL_MASTER, LOCAL_MASTER, _NEWS, costs=(1e-6, 20e-6), carries=True, periodic=True),
+    Kind("CATCH_UP", "goes on with an update, or an answer, from an entry on",
+         GLOBAL_MASTER, None, f"{_OF_ATTEMPT} reason repeats {_NEWS}"),
+    Kind("SETTLE", "goes on to settle doubts, a cluster: task, gang", GLOBAL_MASTER, None, "machine row count"),
+    Kind("RETRY", "timer: has the request been answered?",
+         GLOBAL_MASTER, None, f"{_OF_ATTEMPT} victims count repeats delay", periodic=True),
+    Kind("REOPEN", "timer: ask the cluster of a machine again", GLOBAL_MASTER, None, "machine delay", periodic=True),
+    Kind("PASSED_OVER", "timer: for whom are machines to be held back? Goes on from a machine",
+         GLOBAL_MASTER, None, "machine count delay", periodic=True),
+    Kind("WAKE", "timer of a new global master: have all local masters answered?",
+         GLOBAL_MASTER, None, "delay", periodic=True),
+    Kind("LAUNCH", "on the global master's own partition",
+         LOCAL_MASTER, GLOBAL_MASTER, _REQUEST, costs=(1.2e-6, 75e-6), on_path=True),
+    Kind("REPARTITION", "on another's partition: move the amounts, and launch",
+         LOCAL_MASTER, GLOBAL_MASTER, _REQUEST, costs=(1.2e-6, 75e-6), on_path=True),
+    Kind("PREEMPT", "take the amounts from attempts of a queue on the machine, and launch",
+         LOCAL_MASTER, GLOBAL_MASTER, f"{_REQUEST} victims", costs=(1.1e-6, 100e-6), on_path=True),
+    Kind("GO", "all of a gang are held: start this one",
+         LOCAL_MASTER, GLOBAL_MASTER, _REQUEST, costs=(1e-6, 30e-6), on_path=True),
+    Kind("ABANDON", "give up the attempt, held or running",
+         LOCAL_MASTER, GLOBAL_MASTER, f"{_REQUEST} reason", costs=(1.2e-6, 40e-6)),
+    Kind("HOLD_BACK", "hold a machine back for a task passed over for `delay`; for NOBODY: no longer",
+         LOCAL_MASTER, GLOBAL_MASTER, "task machine incarnation epoch seen delay", costs=(0.8e-6, 20e-6), meets=MASTER),
+    Kind("NOTED", "the global master has noted the end of the attempt",
+         LOCAL_MASTER, GLOBAL_MASTER, "incarnation epoch seen", costs=(0.8e-6, 10e-6), periodic=True, meets=MASTER),
+    Kind("ASK", "a global master asks for the whole state",
+         LOCAL_MASTER, GLOBAL_MASTER, "incarnation seen", meets=MASTER),
+    Kind("BEAT", "timer: send an update to every global master",
+         LOCAL_MASTER, None, "epoch delay", periodic=True, meets=MASTER),
+    Kind("CHECK", "timer: which workers, from one on, are silent, and what is unanswered?",
+         LOCAL_MASTER, None, "machine epoch delay", periodic=True, meets=MASTER),
+    Kind("OVER", "a worker: the attempt is over, for a reason",
+         LOCAL_MASTER, WORKER, "task machine attempt reason code epoch handle", costs=(1.1e-6, 40e-6)),
+    Kind("STARTED", "a worker has begun the attempt", LOCAL_MASTER, WORKER, "task machine attempt epoch"),
+    Kind("ALIVE", "a worker lives, and runs count attempts",
+         LOCAL_MASTER, WORKER, "machine reason epoch incarnation count delay", periodic=True, meets=MACHINE),
+    Kind("HOLDS", "a worker runs this attempt, one of count, as it says at `delay`",
+         LOCAL_MASTER, WORKER, f"{_OF_ATTEMPT} {FACTS} start reason code epoch incarnation report count delay",
+         meets=MACHINE),
+    Kind("PULSE", "the active one to the standby: I live",
+         LOCAL_MASTER, LOCAL_MASTER, "epoch count delay", periodic=True, meets=MASTER),
+    Kind("WATCH", "timer of the standby: does the active one live?",
+         LOCAL_MASTER, None, "epoch delay", periodic=True, meets=MASTER),
+    Kind("CHANGE", "the operator: a machine leaves, joins or takes another capacity",
+         LOCAL_MASTER, None, "machine count shape epoch first last", meets=MACHINE),
+    Kind("START", "begin the attempt", WORKER, LOCAL_MASTER, _ORDER, on_path=True),
+    Kind("KILL", "end the attempt, or never begin it", WORKER, LOCAL_MASTER, f"{_ORDER} reason"),
+    Kind("FORGET", "the end of the attempt is noted", WORKER, LOCAL_MASTER, f"{_ORDER} reason"),
+    Kind("REPORT", "a new local master: obey me, and say what you run", WORKER, LOCAL_MASTER, "machine epoch report"),
+    Kind("LEASE", "the local master has heard the worker's sign of life (sent at `delay`)",
+         WORKER, LOCAL_MASTER, "machine epoch incarnation delay", periodic=True),
+    Kind("TICK", "timer: send a sign of life, or stop what runs when the lease is over",
+         WORKER, None, "machine incarnation delay", periodic=True),
+    Kind("EXITED", "the executor: the attempt has ended", WORKER, None, "task machine attempt handle reason code"),
+    Kind("READY", "effect: the task waits from now on (its stage need not wait for others)", EXECUTOR, None, "task"),
+    Kind("GIVEN_UP", "effect: the task has ended without having finished", EXECUTOR, None, "task reason"),
+    Kind("BEGIN", "effect: run the attempt of a task that waited `delay` in the queue of its machine",
+         EXECUTOR, None, "task machine attempt handle limit delay"),
+    Kind("HALT", "effect: end the attempt now", EXECUTOR, None, "task machine reason"),
     # Sparrow, Hawk, Eagle, Dodoor, Pigeon; SUBMIT carries count tasks of a batch
-    ("PROBE", WORKER, True,  # reserve a place in the queue for a task of the batch
-     "machine batch count delay travelled"),
-    ("FETCH", GLOBAL_MASTER, True,  # the reservation's turn has come: which task?
-     "machine batch handle delay travelled"),
-    ("ASSIGN", WORKER, True, "task machine batch handle delay travelled"),  # this task
-    ("NOTHING_LEFT", WORKER, True, "machine batch handle"),  # all tasks of the batch are taken
-    ("BOUNCED", GLOBAL_MASTER, True,  # the worker left or shrank: place the reservation, or the task, elsewhere
-     "task machine batch count reason"),
-    ("REJECTED", GLOBAL_MASTER, True,  # the worker holds a long task: probe elsewhere
-     "machine batch count seen travelled"),
-    ("ENQUEUE", WORKER, True, "task machine batch travelled"),  # a task joins the queue (in Hawk and Eagle a long one)
-    ("LONG_BEGUN", GLOBAL_MASTER, True, "task machine batch"),  # it has begun
-    ("LONG_OVER", GLOBAL_MASTER, True, "task machine batch"),  # it has ended
-    ("STEAL", WORKER, True, "machine"),  # an idle worker asks for reservations
-    ("STOLEN", WORKER, True, "machine count start"),  # count reservations, a chain that begins at `start`
-    ("DEAL", LOCAL_MASTER, True, "task batch travelled"),  # a distributor hands a group a task
-    ("ADD_LOAD", LOCAL_MASTER, True, "task count"),  # a scheduler's last decisions, a chain that begins with a task
-    ("SET_LOAD", LOCAL_MASTER, True, "machine"),  # what a worker has to do
-    ("LOADS", GLOBAL_MASTER, True, "seen count"),  # what count workers have to do, as the data store knows
+    Kind("PROBE", "reserve a place in the queue for a task of the batch",
+         WORKER, ANY, "machine batch count delay travelled", on_path=True),
+    Kind("FETCH", "the reservation's turn has come: which task?",
+         GLOBAL_MASTER, ANY, "machine batch handle delay travelled", costs=(0.8e-6, 10e-6), on_path=True),
+    Kind("ASSIGN", "this task", WORKER, ANY, "task machine batch handle delay travelled", on_path=True),
+    Kind("NOTHING_LEFT", "all tasks of the batch are taken", WORKER, ANY, "machine batch handle"),
+    Kind("BOUNCED", "the worker left or shrank: place the reservation, or the task, elsewhere",
+         GLOBAL_MASTER, ANY, "task machine batch count reason", costs=(0.8e-6, 10e-6)),
+    Kind("REJECTED", "the worker holds a long task: probe elsewhere",
+         GLOBAL_MASTER, ANY, "machine batch count seen travelled", costs=(0.9e-6, 10e-6)),
+    Kind("ENQUEUE", "a task joins the queue (in Hawk and Eagle a long one)",
+         WORKER, ANY, "task machine batch travelled", on_path=True),
+    Kind("LONG_BEGUN", "it has begun", GLOBAL_MASTER, ANY, "task machine batch", costs=(0.9e-6, 5e-6)),
+    Kind("LONG_OVER", "it has ended", GLOBAL_MASTER, ANY, "task machine batch", costs=(0.9e-6, 5e-6)),
+    Kind("STEAL", "an idle worker asks for reservations", WORKER, ANY, "machine"),
+    Kind("STOLEN", "count reservations, a chain that begins at `start`", WORKER, ANY, "machine count start"),
+    Kind("DEAL", "a distributor hands a group a task",
+         LOCAL_MASTER, ANY, "task batch travelled", costs=(0.8e-6, 20e-6), on_path=True),
+    Kind("ADD_LOAD", "a scheduler's last decisions, a chain that begins with a task",
+         LOCAL_MASTER, ANY, "task count", costs=(0.6e-6, 25e-6)),
+    Kind("SET_LOAD", "what a worker has to do", LOCAL_MASTER, ANY, "machine", costs=(0.5e-6, 3e-6)),
+    Kind("LOADS", "what count workers have to do, as the data store knows",
+         GLOBAL_MASTER, ANY, "seen count", costs=(0.5e-6, 3e-6)),
     # what whoever drives the roles hands to one of them, BOOT and RESTART to one of any kind; no role sends it
-    ("BOOT", EXECUTOR, False, ""),  # begin, for the first time
-    ("RESTART", EXECUTOR, False, ""),  # begin anew, with nothing but what is on disk
-    ("POWER_OFF", EXECUTOR, False, ""),  # to a worker: the machine has failed, with everything that ran on it
-    ("RECONFIGURE", EXECUTOR, False,  # to a worker: the machine leaves, joins or takes another capacity
-     "machine count shape epoch first last"),
+    Kind("BOOT", "begin, for the first time", EXECUTOR, None),
+    Kind("RESTART", "begin anew, with nothing but what is on disk", EXECUTOR, None),
+    Kind("POWER_OFF", "to a worker: the machine has failed, with everything that ran on it", EXECUTOR, None),
+    Kind("RECONFIGURE", "to a worker: the machine leaves, joins or takes another capacity",
+         EXECUTOR, None, "machine count shape epoch first last"),
 )
-KINDS = tuple(name for name, *_ in _KINDS)
-HANDLER = np.array([role for _, role, *_ in _KINDS], np.int8)
-CROSSES = np.array([crosses for _, _, crosses, _ in _KINDS])
-FIELDS = tuple((*ALWAYS, *fields.split()) for *_, fields in _KINDS)  # of each kind
+KINDS = tuple(kind.name for kind in _KINDS)
+HANDLER = np.array([kind.handler for kind in _KINDS], np.int8)
+CROSSES = np.array([kind.sender is not None for kind in _KINDS])
+ON_PATH = np.array([kind.on_path for kind in _KINDS])
+PERIODIC = np.array([kind.periodic for kind in _KINDS])
+FIELDS = tuple((*ALWAYS, *kind.fields.split()) for kind in _KINDS)  # of each kind
+SAYS = {kind.name: kind.says for kind in _KINDS}
+MEETS = {kind.name: kind.meets for kind in _KINDS}
+CARRIES = tuple(kind.name for kind in _KINDS if kind.carries)
+
+
+class Profile(NamedTuple):
+    """How long each kind of message occupies its receiver, by what runs the handlers (bench/handlers.py)."""
+
+    service: dict[str, float]  # seconds; kinds that are not listed cost nothing
+    part: dict[str, float]  # further seconds for each entry or machine that an update carries
+
+
+def _profile(place: int, entry_s: float) -> Profile:
+    return Profile({kind.name: kind.costs[place] for kind in _KINDS if kind.costs[place]},
+                   dict.fromkeys(CARRIES, entry_s))
+
+
+PROFILES = {"compiled": _profile(0, 0.05e-6), "python": _profile(1, 18e-6)}
+# kinds that a live process hears from another, by the role that sends them; a submitter is beside its global master
+SPOKEN = {sender: frozenset(number for number, kind in enumerate(_KINDS)
+                            if kind.sender == sender and SUBMITTER not in (kind.sender, kind.handler))
+          for sender in (GLOBAL_MASTER, LOCAL_MASTER, WORKER)}
 (ARRIVE, CANCEL, RESUBMIT, EXPIRE, TRY_AGAIN, DONE, HAND_OVER, RELEASE, REBUILD, SUBMIT, WITHDRAW, PLACE,
  LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP, SETTLE, RETRY, REOPEN, PASSED_OVER, WAKE,
  LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, HOLD_BACK, NOTED, ASK, BEAT, CHECK, OVER, STARTED, ALIVE, HOLDS, PULSE,

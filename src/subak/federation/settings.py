@@ -1,6 +1,7 @@
 """The settings of a federation: masters, network, costs, preemption, sampling; also as options and TOML."""
 import math
-from typing import Annotated, NamedTuple
+from types import ModuleType
+from typing import Annotated
 
 import msgspec
 
@@ -18,34 +19,7 @@ PREEMPTIONS_MAX = 30_000
 SECONDS_MIN, SECONDS_MAX = 1e-3, 1_000_000
 UPDATES = ("changes", "full")  # what an update carries, and is charged for
 PREEMPTION_RULES = ("off", "strict", "paper")
-class Profile(NamedTuple):
-    """How long each kind of message occupies its receiver, by what runs the handlers (bench/handlers.py)."""
-
-    service: dict[str, float]  # seconds; kinds that are not listed cost nothing
-    part: dict[str, float]  # further seconds for each entry or machine that an update carries
-
-
-PYTHON = Profile(
-    service={
-        "SUBMIT": 20e-6, "PLACE": 130e-6, "LAUNCHED": 30e-6, "REFUSED": 30e-6, "ENDED": 30e-6, "UPDATE": 20e-6,
-        "LAUNCH": 75e-6, "REPARTITION": 75e-6, "PREEMPT": 100e-6, "GO": 30e-6, "ABANDON": 40e-6, "OVER": 40e-6,
-        "HOLD_BACK": 20e-6, "NOTED": 10e-6,
-        "FETCH": 10e-6, "BOUNCED": 10e-6, "REJECTED": 10e-6, "LONG_BEGUN": 5e-6, "LONG_OVER": 5e-6, "DEAL": 20e-6,
-        "ADD_LOAD": 25e-6, "SET_LOAD": 3e-6, "LOADS": 3e-6,
-    },
-    part={"LAUNCHED": 18e-6, "REFUSED": 18e-6, "ENDED": 18e-6, "UPDATE": 18e-6},
-)
-COMPILED = Profile(
-    service={
-        "SUBMIT": 1e-6, "PLACE": 1e-6, "LAUNCHED": 1e-6, "REFUSED": 1.2e-6, "ENDED": 1.3e-6, "UPDATE": 1e-6,
-        "LAUNCH": 1.2e-6, "REPARTITION": 1.2e-6, "PREEMPT": 1.1e-6, "GO": 1e-6, "ABANDON": 1.2e-6, "OVER": 1.1e-6,
-        "HOLD_BACK": 0.8e-6, "NOTED": 0.8e-6,
-        "FETCH": 0.8e-6, "BOUNCED": 0.8e-6, "REJECTED": 0.9e-6, "LONG_BEGUN": 0.9e-6, "LONG_OVER": 0.9e-6,
-        "DEAL": 0.8e-6, "ADD_LOAD": 0.6e-6, "SET_LOAD": 0.5e-6, "LOADS": 0.5e-6,
-    },
-    part={"LAUNCHED": 0.05e-6, "REFUSED": 0.05e-6, "ENDED": 0.05e-6, "UPDATE": 0.05e-6},
-)
-PROFILES = {"compiled": COMPILED, "python": PYTHON}
+PROFILE_NAMES = ("compiled", "python")  # whose service times: of masters whose handlers are compiled, or plain Python
 
 
 def _used_by(*architectures: str) -> Users:
@@ -86,7 +60,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         "Of a uniform delay: from delay - spread to delay + spread.", users=ALL, rule=_TIME)] = 0.0
     service_profile: Annotated[str, Setting(
         "Service times of masters: those of compiled handlers, or of plain Python [default: compiled].",
-        "|".join(PROFILES), FEDERATED, ALL, one_of(PROFILES))] = "compiled"
+        "|".join(PROFILE_NAMES), FEDERATED, ALL, one_of(PROFILE_NAMES))] = "compiled"
     service: Annotated[dict[str, Seconds], Setting(
         "Seconds of service by kind of message, over the profile's.", users=ALL)] = {}
     part: Annotated[dict[str, Seconds], Setting(
@@ -169,11 +143,12 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         self._check_tables()
 
     def _check_tables(self) -> None:
+        messages = _messages()
         for table in ("service", "part"):
             for kind, seconds in getattr(self, table).items():
-                if kind not in _kinds():
-                    raise InputError(f"{table}: must be of kinds of messages such as {', '.join(COMPILED.part)}; "
-                                     f"there is no kind {kind!r}")
+                if kind not in messages.KINDS:
+                    raise InputError(f"{table}: must be of kinds of messages such as "
+                                     f"{', '.join(messages.CARRIES)}; there is no kind {kind!r}")
                 _refuse(f"{table}.{kind}", seconds, _TIME)
         for queue, share in self.shares.items():
             _refuse(f"shares.{queue}", share, Between(0, 1))
@@ -185,19 +160,19 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     def service_seconds(self) -> list[float]:
         """Return the seconds of service of each kind, in the order of KINDS."""
-        table = {**PROFILES[self.service_profile].service, **self.service}
-        return [table.get(kind, 0.0) * self.service_scale for kind in _kinds()]
+        table = {**_messages().PROFILES[self.service_profile].service, **self.service}
+        return [table.get(kind, 0.0) * self.service_scale for kind in _messages().KINDS]
 
     def part_seconds(self) -> list[float]:
         """Return the seconds for each entry that a message carries, in the order of KINDS."""
-        table = {**PROFILES[self.service_profile].part, **self.part}
-        return [table.get(kind, 0.0) * self.service_scale for kind in _kinds()]
+        table = {**_messages().PROFILES[self.service_profile].part, **self.part}
+        return [table.get(kind, 0.0) * self.service_scale for kind in _messages().KINDS]
 
 
-def _kinds() -> tuple[str, ...]:
-    from subak.federation.messages import KINDS  # noqa: PLC0415  (loads NumPy, which the names of settings need not)
+def _messages() -> ModuleType:
+    from subak.federation import messages  # noqa: PLC0415  (loads NumPy, which the names of settings need not)
 
-    return KINDS
+    return messages
 
 
 def _refuse(name: str, value: float, rule: Rule) -> None:

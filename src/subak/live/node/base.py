@@ -12,40 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subak.federation.messages import (
-    ABANDON,
-    ALIVE,
-    ASK,
     CROSSES,
-    ENDED,
-    FORGET,
-    GLOBAL_MASTER,
-    GO,
     HANDLER,
-    HOLD_BACK,
-    HOLDS,
-    KILL,
     KINDS,
-    LAUNCH,
-    LAUNCHED,
-    LEASE,
-    LOCAL_MASTER,
     NOBODY,
-    NOTED,
-    OVER,
     OVERRUN,
     POSTED,
-    PREEMPT,
-    PULSE,
     REASONS,
-    REFUSED,
-    REPARTITION,
-    REPORT,
     ROLES,
     SERVED_COUNT,
-    START,
-    STARTED,
-    UPDATE,
-    WORKER,
+    SPOKEN,
 )
 from subak.live.node.facts import JOB, Fact, Facts
 from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of
@@ -57,11 +33,6 @@ PATIENCE = 0.1  # share of its delay, and of the slack of timers, that a timer w
 SERVED_MAX = 4_000  # messages that are served before what they led to is sent: some 20 ms of them
 HANDLER_OF, CROSSES_OF = HANDLER.tolist(), CROSSES.tolist()
 # From whom each kind may come; what is in none of them is said within a process only.
-SPOKEN = {
-    GLOBAL_MASTER: frozenset((LAUNCH, REPARTITION, PREEMPT, GO, ABANDON, HOLD_BACK, NOTED, ASK)),
-    LOCAL_MASTER: frozenset((LAUNCHED, REFUSED, ENDED, UPDATE, PULSE, START, KILL, FORGET, REPORT, LEASE)),
-    WORKER: frozenset((OVER, STARTED, ALIVE, HOLDS)),
-}
 SECONDS = ("limit", "delay")  # in messages: from outside they are numbers, and none is negative
 Serve = Callable[[float, int], int]
 

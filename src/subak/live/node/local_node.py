@@ -25,27 +25,25 @@ from subak.federation.megha.local_master.state import (
 from subak.federation.megha.roles import LocalMasterTables, serve_local_master
 from subak.federation.megha.tables import build_by_machine, build_local_master
 from subak.federation.messages import (
-    ALIVE,
-    ASK,
     BOOT,
     CHANGE,
     CHECK,
     DRAINED,
+    FIELDS,
     GANG_LOST,
     GLOBAL_MASTER,
+    HANDLER,
     HOLDS,
     LAUNCH,
     LOCAL_MASTER,
     NOBODY,
     NOTED,
-    OVER,
     POSTED,
     PREEMPT,
     PREEMPTED_BY_OPERATOR,
-    PULSE,
     REPARTITION,
     RESTART,
-    STARTED,
+    SPOKEN,
     WATCH,
     WORKER,
 )
@@ -98,8 +96,8 @@ from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
 PERIODIC = frozenset((CHECK, WATCH))
-WITHOUT_MACHINE = frozenset((ASK, NOTED, PULSE))  # kinds of messages that name none
-OF_WORKERS = frozenset((ALIVE, OVER, STARTED, HOLDS))
+WITHOUT_MACHINE = frozenset(kind for kinds in SPOKEN.values() for kind in kinds
+                            if HANDLER[kind] == LOCAL_MASTER and "machine" not in FIELDS[kind])
 WITH_FACTS = frozenset((LAUNCH, REPARTITION, PREEMPT, HOLDS))
 UNREACHABLE = "its worker is not connected"
 SILENT = "the worker of its machine is not connected: what runs there ends when it is back, or was silent for a lease"
@@ -422,7 +420,7 @@ class LocalNode(LocalRole):
         columns = [rows[name].tolist() for name in ("kind", "machine", "sender", "shape", "queue", "owner", "row")]
         return super().sound(rows) and all(
             (kind in WITHOUT_MACHINE or machine in machines)
-            and (kind not in OF_WORKERS or machine == sender)
+            and (kind not in SPOKEN[WORKER] or machine == sender)
             and (kind not in WITH_FACTS or min(facts) >= 0)
             for kind, machine, sender, *facts in zip(*columns, strict=True))
 

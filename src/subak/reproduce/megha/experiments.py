@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from subak.federation.settings import PREEMPTIONS_MAX, PROFILES, Federation
+from subak.federation.messages import PROFILES
+from subak.federation.settings import PREEMPTIONS_MAX, Federation
 from subak.fleet.table import Fleet
 from subak.reproduce import workloads as made
 from subak.reproduce.claims import OF_SEVERAL, Figure, Reproduction, choose_figures, judge_all, over_seeds

@@ -26,6 +26,8 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
+    ON_PATH,
+    PERIODIC,
     ROLES,
     SUBMIT,
     UPDATE,
@@ -82,12 +84,7 @@ PLACES_MASK = (1 << PLACE_BITS) - 1
 LAWS = ("constant", "uniform", "exponential")
 LAW, MEAN, SPREAD = range(3)  # of `delay`
 # timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
-PERIODIC = np.array([name in ("BEAT", "CHECK", "TICK", "WATCH", "WAKE", "REOPEN", "RETRY", "RESUBMIT", "EXPIRE",
-                              "PASSED_OVER", "UPDATE", "NOTED", "ALIVE", "LEASE", "PULSE") for name in KINDS])
 LAST_PROGRESS, TIMEOUT, NEXT_TREE = range(3)  # of `idle`
-# kinds whose travel and service are part of their task's allocation time
-ON_PATH = np.array([name in ("SUBMIT", "LAUNCH", "REPARTITION", "PREEMPT", "REFUSED", "GO", "START",
-                             "PROBE", "FETCH", "ASSIGN", "ENQUEUE", "DEAL") for name in KINDS])
 # columns that are looked at together lie together: most are not in the processor's cache any more when they are
 ADDRESS = np.dtype([("busy", np.float64), ("worked", np.float64), ("queued", np.float64), ("incarnation", np.int32),
                     ("owed", np.int32)], align=True)

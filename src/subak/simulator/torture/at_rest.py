@@ -18,20 +18,14 @@ from subak.federation.megha.local_master.state import (
     SILENT,
 )
 from subak.federation.megha.worker import WORKER_RUNNING as RUNS
-from subak.federation.messages import (
-    GLOBAL_MASTER,
-    KINDS,
-    LOCAL_MASTER,
-    NOBODY,
-    WORKER,
-)
+from subak.federation.messages import GLOBAL_MASTER, KINDS, LOCAL_MASTER, NOBODY, PERIODIC, WORKER
 from subak.fleet.state import BLOCK
 from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP, TASK_UNPLACEABLE
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.placement.claims import TASK_WAITING as WAITS
 from subak.simulator.engine.state import NEXT_ARRIVAL
 from subak.simulator.federated.by_task import states_by_task
-from subak.simulator.federated.network import PERIODIC, on_the_way
+from subak.simulator.federated.network import on_the_way
 from subak.simulator.torture.invariants import Watch
 
 

@@ -20,6 +20,9 @@ from subak.federation.messages import (
     HANDLER,
     KINDS,
     LOCAL_MASTER,
+    MACHINE,
+    MASTER,
+    MEETS,
     NOBODY,
     PLACE,
     REFUSED,
@@ -33,10 +36,8 @@ from subak.simulator.torture.folds import must
 from subak.simulator.torture.invariants import Watch
 
 ENTRIES = {ENTRY_TOOK: "TOOK", ENTRY_GAVE: "GAVE", ENTRY_GONE: "GONE", ENTRY_SIZED: "SIZED"}
-OF_MACHINE = ("ALIVE", "HOLDS", "CHANGE")  # kinds that are about a machine
 BRINGS_NEWS = ("LAUNCHED", "REFUSED", "ENDED", "TOOK", "GAVE", "GONE")  # of others too
 UNSEEN = ("ARRIVE", "CANCEL")  # kinds that are not seen coming, about tasks of which their submitter knows the state
-OF_MASTER = ("PULSE", "WATCH", "CHECK", "BEAT", "ASK", "NOTED", "HOLD_BACK")
 
 # Every row of the tables: a kind of message, and what it meets; and what that may become.
 ALLOWED: dict[tuple[str, str], tuple[str, ...]] = {
@@ -76,9 +77,9 @@ class Coverage:
         role = HANDLER[message["kind"]]
         if role == LOCAL_MASTER:
             local = roles.locals[to]
-            if kind in OF_MACHINE:
+            if MEETS[kind] == MACHINE:
                 return MACHINE_STATES[local.machine["state"][machine]]
-            if kind in OF_MASTER:
+            if MEETS[kind] == MASTER:
                 return "active" if local.scalar[ACTIVE] else "standby"
             number = find_attempt(local.rows, machine, task, message["attempt"])
             state = "new" if number == NOBODY else local_state.STATES[local.rows.row[number]["state"]]

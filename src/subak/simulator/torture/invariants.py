@@ -44,12 +44,13 @@ from subak.federation.messages import (
     KINDS,
     LOCAL_MASTER,
     NOBODY,
+    PERIODIC,
     PLACE,
     WORKER,
 )
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
-from subak.simulator.federated.network import FREE, LIVELY, PERIODIC, Network, on_the_way
+from subak.simulator.federated.network import FREE, LIVELY, Network, on_the_way
 from subak.simulator.torture.beginnings import Beginnings
 from subak.simulator.torture.folds import HOLDING, TASK_OF, must
 from subak.simulator.torture.master_invariants import check_master

@@ -9,6 +9,7 @@ from subak.federation.messages import (
     ARRIVE,
     ASK,
     CANCEL,
+    CARRIES,
     CATCH_UP,
     CHANGE,
     EXITED,
@@ -30,7 +31,6 @@ from subak.simulator.engine.state import NOW
 from subak.simulator.federated.simulate import Opened
 
 MASK = (1 << INCARNATION_BITS) - 1
-CARRIES_UPDATE = ("LAUNCHED", "REFUSED", "ENDED", "UPDATE")
 
 
 def event_words(opened: Opened, hidden: Collection[str] = ()) -> str:
@@ -87,7 +87,7 @@ def words(opened: Opened, message: Any) -> str:  # noqa: C901
         said.append(REASONS[message["reason"]])
     if message["epoch"]:
         said.append(f"epoch {message['epoch']}")
-    if name in CARRIES_UPDATE and message["last"] > message["first"]:
+    if name in CARRIES and message["last"] > message["first"]:
         said.append(f"entries {message['first']}-{message['last'] - 1}")
     if kind == HOLD_BACK and message["task"] == NOBODY:
         said.append("no longer")

@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import RunError
-from subak.federation.messages import GLOBAL_MASTER, HANDLER, KINDS, LOCAL_MASTER
-from subak.federation.settings import PYTHON
+from subak.federation.messages import CARRIES, GLOBAL_MASTER, HANDLER, KINDS, LOCAL_MASTER, PROFILES
 from subak.federation.settings import Federation as Settings
 from subak.fleet.table import make_fleet
 from subak.policy import find_scheduler
@@ -176,10 +175,10 @@ def delay_alone() -> float:
 def run_simulated(work: Work, live: Live, seed: int, notify: Notify) -> Run:
     """Simulate the tasks as they arrived live, with masters that take as long for a message as the live ones did."""
     cost = {GLOBAL_MASTER: live.of_global_master, LOCAL_MASTER: live.of_local_master}
-    service = {kind: cost.get(int(HANDLER[KINDS.index(kind)]), 0.0) for kind in PYTHON.service}
+    service = {kind: cost.get(int(HANDLER[KINDS.index(kind)]), 0.0) for kind in PROFILES["python"].service}
     settings = Settings(
         global_masters=GLOBALS, heartbeat=HEARTBEAT_S, delay=live.message, service=service,
-        part=dict.fromkeys(PYTHON.part, 0.0), masters_of={queue: number for number, queue in enumerate(QUEUES)})
+        part=dict.fromkeys(CARRIES, 0.0), masters_of={queue: number for number, queue in enumerate(QUEUES)})
     order = np.argsort(live.arrival, kind="stable")
     sample = made.Sample(work.name, "prototype", live.arrival[order], work.run_time[order], work.cpu[order] / UNITS,
                          work.memory[order] / UNITS, np.arange(order.size))
