@@ -3,15 +3,16 @@
 A process that serves messages in plain Python, such as a worker, loads no Numba; `subak.kernels.kernel` does, and makes
 what is marked, before and after, known to it.
 """
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
+Tables = TypeVar("Tables")
 
 COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 INLINED, NOINLINE = "inlined", "noinline"
-marked: list[Callable[..., Any]] = []  # all of them, in the order of their definition
-known_to: list[Callable[[Callable[..., Any]], object]] = []  # who has to know of each: the compiler, once it is loaded
+marked: list[Callable[..., object]] = []  # all of them, in the order of their definition
+known_to: list[Callable[[Callable[..., object]], object]] = []  # who has to know: the compiler, once loaded
 
 
 def inlined(function: Function) -> Function:
@@ -38,14 +39,16 @@ def _mark(function: Function, how: str) -> Function:
     return function
 
 
-def make_known_to(compiler: Callable[[Callable[..., Any]], object]) -> None:
+def make_known_to(compiler: Callable[[Callable[..., object]], object]) -> None:
     """Let a compiler know of every marked function, now and from now on."""
     known_to.append(compiler)
     for function in marked:
         compiler(function)
 
 
-def call(functions: Any, number: int, tables: Any, now: float, count: int) -> int:
+def call(
+    functions: Sequence[Callable[[Tables, float, int], int]], number: int, tables: Tables, now: float, count: int
+) -> int:
     """Return functions[number](tables, now, count).
 
     In kernels *functions* is int64[number], addresses of functions that were compiled apart, and *tables* the address

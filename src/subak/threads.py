@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Result = TypeVar("Result")
 
@@ -18,7 +18,7 @@ def usable_cores() -> int:
 
 
 def in_order(
-    work: Callable[..., Result], asked: Iterable[tuple[Any, ...]], threads: int
+    work: Callable[..., Result], asked: Iterable[tuple[object, ...]], threads: int
 ) -> Generator[Result, None, None]:
     """Yield what *work* makes of each of *asked* (its arguments), of which *threads* and one more are under way."""
     ahead: deque[Future[Result]] = deque()
@@ -37,9 +37,9 @@ def one_by_one(ahead: int = 1) -> Iterator[Callable[..., None]]:
 
     In the end all has been done. What one raised is raised by whoever comes next.
     """
-    told: deque[Future[Any]] = deque()
+    told: deque[Future[object]] = deque()
 
-    def tell(work: Callable[..., Any], *arguments: Any) -> None:
+    def tell(work: Callable[..., object], *arguments: object) -> None:
         told.append(pool.submit(work, *arguments))
         while len(told) > ahead + 1:
             told.popleft().result()

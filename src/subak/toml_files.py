@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from subak.errors import InputError, first_line
+from subak.json_type import Json
 from subak.output.workplaces import recover
 from subak.quantities import read_seconds
 
@@ -29,7 +30,7 @@ def read_toml(path: Path, kind: type[T]) -> T:
         raise InputError(f"{path}: {first_line(error)}") from None
 
 
-def convert(document: Any, kind: type[T]) -> T:
+def convert(document: Json, kind: type[T]) -> T:
     """Return what a file holds as *kind*; where that has `Seconds`, a text such as 1h30m is a duration.
 
     Raises InputError or msgspec.ValidationError with the place of the first mistake.
@@ -74,6 +75,6 @@ def _seconds(text: str, path: tuple[str, ...]) -> float:
         raise InputError(f"{'.'.join(path)}: {error}") from None
 
 
-def write_toml(value: Any, path: Path) -> None:
+def write_toml(value: object, path: Path) -> None:
     """Write a struct or a dictionary as TOML."""
     path.write_bytes(msgspec.toml.encode(value))

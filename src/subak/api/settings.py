@@ -23,7 +23,7 @@ AnyScheduler = str | Scheduler | Callable[..., int]
 
 
 def scenario_of(
-    inputs: Inputs, schedulers: Sequence[AnyScheduler], seeds: Iterable[int], settings: Mapping[str, Any]
+    inputs: Inputs, schedulers: Sequence[AnyScheduler], seeds: Iterable[int], settings: Mapping[str, object]
 ) -> Scenario:
     """Return the scenario of these runs, checked. Raises InputError for what no run could mean."""
     hints = get_type_hints(Scenario)

@@ -2,7 +2,7 @@
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from markupsafe import Markup
@@ -17,6 +17,9 @@ from subak.report.console import Console
 from subak.report.document import PICTURE_FORMATS, VEGA_LITE, chart_page, drawable, heading, picture, unchecked
 from subak.report.pictures import spec_of, still
 from subak.report.tables.differences import Compared
+
+if TYPE_CHECKING:
+    import pandas
 
 TEXT_WIDTH = 80  # characters of a table as text
 MIME = f"application/vnd.vegalite.{VEGA_LITE.partition('.')[0]}+json"
@@ -84,7 +87,7 @@ class Table:
         """The same as numbers: a row a measure and scheduler, in seconds, shares of one, and bytes."""
         self._rows, self._names, self._text = rows, names, text
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> "pandas.DataFrame":
         """Return the numbers as a frame of pandas, which the extra `pandas` installs."""
         return self.frame.to_pandas()
 

@@ -2,7 +2,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
@@ -70,7 +70,7 @@ class Study(Charted):
 
 
 def study(
-    document: str | Path | Mapping[str, Any], *, out: str | Path | None = None, processes: int | None = None,
+    document: str | Path | Mapping[str, object], *, out: str | Path | None = None, processes: int | None = None,
     progress: bool = True,
 ) -> Study:
     """Do the runs of a study, those that are not in the folder *out* already.

@@ -1,13 +1,16 @@
 """Shows each command as one line of help and loads it when it is called or asked for its own help."""
 import pkgutil
 from collections import UserDict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from subak.cli.ending import loading
+
+if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
 
 LOOK: Any = {"rich_markup_mode": "markdown", "pretty_exceptions_enable": False, "add_completion": False}
 
@@ -59,12 +62,12 @@ RARE_OF = {"size": EDITS | {"--limit"}, "tune": EDITS | {"--held-out-workload", 
 class Command(TyperCommand):
     """A command whose --help shows what most people need, and --help-all the rest."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """Return what is left of the arguments; of --help-all show the whole help, and end."""
         _show_all(ctx, args)
         return super().parse_args(ctx, args)
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
+    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """Write the help; of rare options only how many there are, unless all are asked for."""
         rare: list[Any] = [] if ctx.meta.get(HELP_ALL) else [each for each in self.params if self._is_rare(each)]
         for each in rare:
@@ -98,7 +101,7 @@ def _show_all(ctx: Any, args: list[str]) -> None:
 class Group(TyperGroup):
     """Several commands below one word, which take --help-all as all others do."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """Return what is left of the arguments; of --help-all show the whole help, and end."""
         _show_all(ctx, args)
         return super().parse_args(ctx, args)
@@ -128,15 +131,15 @@ class ListedGroup(Group):
         self.found = Commands(self.listed)
         self.commands = self.found
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: "Context", cmd_name: str) -> Any:
         """Return the line of a command, None where there is none of that name."""
         return self.found.lines.get(cmd_name)
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: "Context") -> list[str]:
         """Return their names, in the order of the help."""
         return list(self.found.data)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+    def resolve_command(self, ctx: "Context", args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command that is called, by its name, and what is left for it."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else self.found[name], rest

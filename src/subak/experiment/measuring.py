@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -163,7 +163,9 @@ def _written(tables: Iterator[pl.DataFrame], room: Room) -> dict[str, pl.DataFra
     """Write the table of tasks as it comes, and return nothing of it. Raises RunError when the disk refuses."""
     trouble: list[SubakError | OSError] = []
 
-    def source(columns: list[str] | None, _where: Any, _rows: int | None, _size: int | None) -> Iterator[pl.DataFrame]:
+    def source(
+        columns: list[str] | None, _where: object, _rows: int | None, _size: int | None
+    ) -> Iterator[pl.DataFrame]:
         try:
             yield first
             yield from tables

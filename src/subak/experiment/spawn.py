@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import ModuleType
-from typing import Any
 
 from subak.errors import RunError
 
@@ -50,17 +49,17 @@ def starting() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def lifeline() -> "Connection[Any, Any]":
+def lifeline() -> "Connection[object, object]":
     """Return the end of a pipe that a process is handed: nobody writes to it, and it closes when the program ends."""
     return _pipe()[0]
 
 
 @functools.cache
-def _pipe() -> "tuple[Connection[Any, Any], Connection[Any, Any]]":
+def _pipe() -> "tuple[Connection[object, object], Connection[object, object]]":
     return multiprocessing.Pipe(duplex=False)
 
 
-def end_with(line: "Connection[Any, Any]") -> None:
+def end_with(line: "Connection[object, object]") -> None:
     """Let the kernel kill this process, whatever it does, when the program closes the other end of its lifeline.
 
     A thread that waits for that end would need the interpreter, which a solver may hold for minutes; and a process that

@@ -60,7 +60,7 @@ class _Process:
     pipe: Any
     label: str = ""  # of the job that it does
 
-    def give(self, label: str, job: Any) -> None:
+    def give(self, label: str, job: object) -> None:
         self.label = label
         with suppress(OSError):  # it is dead: its pipe says so to who listens
             self.pipe.send((label, job))
@@ -103,7 +103,7 @@ class _Thread:
         self.pipe.close()
         left.append(self.thread)
 
-    def _serve(self, job: Here, pipe: "Connection[Any, Any]") -> None:
+    def _serve(self, job: Here, pipe: "Connection[object, object]") -> None:
         def say(news: News) -> None:
             try:
                 pipe.send(news)
@@ -127,7 +127,7 @@ class _Thread:
             say(last)
 
 
-def news_of(work: Work | None, jobs: Mapping[str, Any], at_once: int, kept: bool,
+def news_of(work: Work | None, jobs: Mapping[str, object], at_once: int, kept: bool,
             environment: Mapping[str, str] | None = None) -> Generator[News, None, None]:
     """Do each job, so many *at_once*, and yield what is said of each; DONE or FAILED comes last.
 
@@ -199,7 +199,7 @@ class _Forward(logging.Handler):
         self.say(News(self.label, NOTICE, notice=record.getMessage()))
 
 
-def _serve(line: "Connection[Any, Any]", environment: dict[str, str], packed: bytes, pipe: Any) -> None:
+def _serve(line: "Connection[object, object]", environment: dict[str, str], packed: bytes, pipe: Any) -> None:
     """Do what comes through the pipe, and say what became of it, until nobody is there any more."""
     os.environ.update(environment)
     end_with(line)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from numba.core.typing.templates import Signature
 
 from subak.federation.messages import Outbox
 from subak.kernels.state import StateAt, addressed, type_of, typed
@@ -38,12 +39,12 @@ class Service:
         self.kernel = kernel  # whose code must stay
 
 
-def signature_of(tables: Any) -> Any:
+def signature_of(tables: object) -> Signature:
     """Return what a function is compiled for that serves a role with *tables*."""
     return types.int64(StateAt(typed(tables, type_of)), types.float64, types.int64)
 
 
-def compiled_service(function: Callable[..., int], tables: Any) -> Callable[[float, int], int]:
+def compiled_service(function: Callable[..., int], tables: object) -> Callable[[float, int], int]:
     """Return `serve(now, count)` for a process that holds *tables* and calls nothing else: 0.5 us a call.
 
     What was compiled for the simulator serves here too: their types are the same.
@@ -52,7 +53,7 @@ def compiled_service(function: Callable[..., int], tables: Any) -> Callable[[flo
     held, enter = addressed(tables), entered(Service(kernel))
     address = held.address
 
-    def serve(now: float, count: int, _alive: Any = held) -> int:
+    def serve(now: float, count: int, _alive: object = held) -> int:
         return enter(address, now, count)
 
     return serve

@@ -3,7 +3,7 @@
 Three levels, as Hadoop has them: an attempt runs on a machine that holds its input (node-local), on another machine of
 such a machine's rack (rack-local), or anywhere else (off-rack).
 """
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ NODE_LOCAL, RACK_LOCAL, OFF_RACK = range(3)
 LOCALITY_COLUMNS = ("rack_local", "off_rack")  # of stages: factors of the run time at the levels but the first
 RACK_ATTRIBUTE = "rack"  # of machines
 NO_HOLDER, NO_RACK, NO_HOLDERS_RACK = -1, -1, -2  # no rack is that of a machine whose rack is not known
+Number = TypeVar("Number", int, np.ndarray)  # one, or an array of many
 
 
 class Inputs(NamedTuple):
@@ -30,7 +31,7 @@ class Inputs(NamedTuple):
 
 
 @inlined
-def input_level(inputs: Inputs, task: Any, machine: Any) -> Any:
+def input_level(inputs: Inputs, task: Number, machine: Number) -> Number:
     """Return the level of *task* on *machine*; called from Python, both may be arrays of one length."""
     on_machine = inputs.holder[0, task] == machine
     on_rack = inputs.holder_rack[0, task] == inputs.rack[machine]

@@ -4,12 +4,12 @@ What it reads from afar lengthens it too (locality.py).
 
 The factor is V_ij of hmhs 2.1: of the tasks of a stage's speed group on a machine; 0.1 is ten times as fast as 1.
 """
-from typing import Any, NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 
 from subak.errors import InputError
-from subak.fleet.locality import Inputs, build_inputs, input_level, refuse_inputs
+from subak.fleet.locality import Inputs, Number, build_inputs, input_level, refuse_inputs
 from subak.fleet.table import Fleet
 from subak.marks import inlined
 from subak.workload.table import Workload
@@ -25,8 +25,12 @@ class Speeds(NamedTuple):
     inputs: Inputs  # where they lie, and what reading them from afar multiplies the run time by
 
 
+@overload
+def attempt_seconds(speeds: Speeds, tasks: Tasks, task: int, machine: int) -> float: ...
+@overload
+def attempt_seconds(speeds: Speeds, tasks: Tasks, task: np.ndarray, machine: np.ndarray) -> np.ndarray: ...
 @inlined
-def attempt_seconds(speeds: Speeds, tasks: Tasks, task: Any, machine: Any) -> Any:
+def attempt_seconds(speeds: Speeds, tasks: Tasks, task: Number, machine: Number) -> float | np.ndarray:
     """Return how long an attempt of *task* on *machine* takes, in seconds; the one function that says so.
 
     Called from Python, both may be arrays of one length.
@@ -37,8 +41,12 @@ def attempt_seconds(speeds: Speeds, tasks: Tasks, task: Any, machine: Any) -> An
     return seconds
 
 
+@overload
+def run_seconds(speeds: Speeds, tasks: Tasks, task: int, machine: int) -> float: ...
+@overload
+def run_seconds(speeds: Speeds, tasks: Tasks, task: np.ndarray, machine: np.ndarray) -> np.ndarray: ...
 @inlined
-def run_seconds(speeds: Speeds, tasks: Tasks, task: Any, machine: Any) -> Any:
+def run_seconds(speeds: Speeds, tasks: Tasks, task: Number, machine: Number) -> float | np.ndarray:
     """Return what of it is left when the inputs are there."""
     seconds = tasks.run_time[task]
     if speeds.factor.shape[0] > 0:

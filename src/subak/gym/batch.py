@@ -2,7 +2,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -102,18 +101,18 @@ class Batch:
         self.answers.first_job[:] = ANY_JOB if windows is None else windows + self.first_job
         self.run(BEGIN_CHOSEN)
 
-    def step(self, actions: Any) -> None:
+    def step(self, actions: int | np.ndarray) -> None:
         """Do an action in each episode."""
         self.answers.action[:] = actions
         self.run(STEP_ALL)
 
-    def observation(self, which: Any) -> dict[str, np.ndarray]:
+    def observation(self, which: int | slice) -> dict[str, np.ndarray]:
         """Return a copy of what is seen of *which*: the number of one, or a slice."""
         answers = self.answers
         return {"waiting": answers.waiting[which].copy(), "fleet": answers.fleet[which].copy(),
                 "action_mask": answers.mask[which].copy()}
 
-    def info(self, which: Any) -> dict[str, Any]:
+    def info(self, which: int | slice) -> dict[str, np.ndarray]:
         """Return the parts of this step's reward, the windows, and how many actions were invalid so far."""
         state = self.answers.state[which].T
         return {"parts": self.answers.parts[which].copy(), "window": state[FIRST_JOB] - self.first_job,

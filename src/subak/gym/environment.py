@@ -29,8 +29,8 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         self.is_running = False
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        self, *, seed: int | None = None, options: dict[str, object] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Begin an episode: in a window drawn by the seed, or, with ``options={"window": 7}``, in a certain one."""
         super().reset(seed=seed)
         if seed is None and not self.batch.is_seeded:
@@ -41,7 +41,7 @@ class SchedulingEnv(gymnasium.Env[Any, Any]):
         self.is_running = True
         return self.batch.observation(0), self.batch.info(0)
 
-    def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, np.ndarray]]:
         """Do an action; return what is seen, the reward, whether the episode has ended, False, and more."""
         if not self.is_running:
             raise ResetNeeded("the episode has ended, or not begun; call reset()")

@@ -33,8 +33,8 @@ class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarra
         self.everybody = np.ones(num_envs, bool)
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, object] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Begin all episodes, or those of ``options={"reset_mask": ...}``; with ``"window"``, in certain windows."""
         asked = options or {}
         chosen = np.asarray(asked.get("reset_mask", self.everybody), bool)
@@ -61,7 +61,7 @@ class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarra
 
     def step(
         self, actions: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         """Do an action in each episode."""
         self.batch.step(actions)
         answers = self.batch.answers
@@ -81,6 +81,6 @@ class SchedulingVectorEnv(VectorEnv[dict[str, np.ndarray], np.ndarray, np.ndarra
         """Return the task table of an episode as it stands."""
         return self.batch.task_table(number)
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, np.ndarray]:
         info: dict[str, Any] = self.batch.info(EVERY)
         return {**info, **{f"_{name}": self.everybody for name in info}}

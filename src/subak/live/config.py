@@ -44,7 +44,7 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -224,7 +224,7 @@ def read(path: Path, kind: type[T]) -> T:
     return found
 
 
-def check(file: Any) -> None:
+def check(file: object) -> None:
     """Raise InputError for what no federation, or process, could be."""
     if isinstance(file, FederationFile):
         _check_federation(file)

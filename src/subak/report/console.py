@@ -114,7 +114,7 @@ def echo(text: object, err: bool = False) -> None:
     Console(stderr=err).print(Text(str(text)), soft_wrap=True)
 
 
-def echo_json(value: Any) -> None:
+def echo_json(value: object) -> None:
     """Print a value as indented JSON, whose strings hold escapes in the place of what would steer a terminal."""
     text = msgspec.json.format(msgspec.json.encode(value)).decode()
     safe = STEERING.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)

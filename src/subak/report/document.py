@@ -13,7 +13,6 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 import altair as alt
 import msgspec
@@ -21,10 +20,11 @@ import vl_convert
 from markupsafe import Markup
 
 from subak.errors import RunError
+from subak.json_type import Json
 from subak.kernels.files import KERNEL, DamagedError, kernel_folder, read, write
 from subak.output.plain import plain
 from subak.report import tags
-from subak.report.charts.theme import DARK, LIGHT, style_variables
+from subak.report.charts.theme import DARK, LIGHT, Spec, style_variables
 from subak.version import VERSION
 
 IMAGE_FORMATS = ("svg", "png")  # that a page can save a chart in
@@ -37,7 +37,7 @@ AROUND = 60  # pixels that axis and legend take; kept free so that nothing jumps
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
 
 
-def document(title: str, *body: Markup, chart_config: Any = None) -> bytes:
+def document(title: str, *body: Markup, chart_config: Json = None) -> bytes:
     """Return a whole page. With *chart_config*, what page.js is told, the charts of `figure` are drawn on it."""
     scripts = () if chart_config is None else (_library(), _template("page.js"))
     policy = POLICY + (f"; script-src {' '.join(map(_hash, scripts))}" if scripts else "")
@@ -53,7 +53,7 @@ def filled(template: str, **values: object) -> Markup:
     return Markup(_template(template)).format(**values)
 
 
-def figure(name: str, spec: dict[str, Any]) -> Markup:
+def figure(name: str, spec: Spec) -> Markup:
     """Return a chart that page.js draws, and the ways to save it. A chart with a look of its own is on a white card."""
     panels = max(1, len(spec.get("usermeta", {}).get("facets", [])))
     least = f"min-height: {panels * spec['height'] + AROUND}px" if "height" in spec else None
@@ -64,12 +64,12 @@ def figure(name: str, spec: dict[str, Any]) -> Markup:
         class_="card" if "config" in spec else None)
 
 
-def drawing(spec: dict[str, Any], title: str) -> Markup:
+def drawing(spec: Spec, title: str) -> Markup:
     """Return a chart as a still picture on a white card, for pages on which nothing runs."""
     return tags.tag("figure", Markup(picture(spec, "svg").decode()), aria_label=title, class_="card")
 
 
-def picture(spec: dict[str, Any], kind: str) -> bytes:
+def picture(spec: Spec, kind: str) -> bytes:
     """Return a chart as an SVG, a PDF, or a PNG of twice the size, for print."""
     svg = _svg(msgspec.json.encode(drawable(spec)).decode())
     if kind == "svg":
@@ -89,7 +89,7 @@ def unchecked() -> Iterator[None]:
         yield
 
 
-def drawable(value: Any, name: str = "") -> Any:
+def drawable(value: Json, name: str = "") -> Json:
     """Return a chart's specification with plain strings, which Vega can quote in the expressions that it makes.
 
     Of titles it makes parts of expressions as they are, but for quotation marks: there a backslash, which would hide
@@ -102,13 +102,13 @@ def drawable(value: Any, name: str = "") -> Any:
     return [drawable(each, name) for each in value] if isinstance(value, list) else value
 
 
-def heading(spec: dict[str, Any]) -> tuple[str, str]:
+def heading(spec: Spec) -> tuple[str, str]:
     """Return a chart's title and subtitle."""
     title = spec["title"]
     return (title, "") if isinstance(title, str) else (title["text"], title.get("subtitle", ""))
 
 
-def chart_page(spec: dict[str, Any]) -> bytes:
+def chart_page(spec: Spec) -> bytes:
     """Return a page of one chart, under its own title."""
     title, subtitle = heading(spec)
     head = tags.tag("header", tags.tag("h1", title), tags.tag("p", subtitle, class_="subtitle"))

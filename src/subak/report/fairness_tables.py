@@ -1,8 +1,8 @@
 """Tables of fairness: the queues that lacked the most."""
-from typing import Any
 
 import polars as pl
 
+from subak.json_type import Json
 from subak.measures.runs import Run, groups
 from subak.report.number_text import ratio_text, seconds_text, share_text
 from subak.report.short_names import shortened
@@ -24,7 +24,7 @@ def lacking(run: Run, count: int | None) -> pl.DataFrame:
     return found if count is None else found.head(count)
 
 
-def queue_cells(row: dict[str, Any]) -> list[str]:
+def queue_cells(row: dict[str, Json]) -> list[str]:
     """Return a row of queues.parquet in words, in the order of TITLES."""
     return [row["queue"], *(text(row[name]) for name, text in COLUMNS)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from subak.output.writing import write_file
 from subak.report.charts.parts import Chart
-from subak.report.charts.theme import LIGHT, legend_columns, report_config
+from subak.report.charts.theme import LIGHT, Spec, legend_columns, report_config
 from subak.report.document import picture
 
 FILE_NAME_MAX = 50  # letters of a picture's, which may take four bytes each
@@ -43,13 +43,13 @@ def file_names(charts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def spec_of(chart: Chart) -> dict[str, Any]:
+def spec_of(chart: Chart) -> Spec:
     """Return a chart's specification without Altair's own look: the theme is the page's."""
     spec: dict[str, Any] = chart.to_dict()
     return {key: value for key, value in spec.items() if key != "config"}
 
 
-def still(spec: dict[str, Any]) -> dict[str, Any]:
+def still(spec: Spec) -> Spec:
     """Return a chart's specification as a picture has it: of one size, on white, with a legend that fits."""
     meta = spec.get("usermeta", {})
     width = IMAGE_WIDTH - PANEL_MARGIN if "facets" in meta else IMAGE_WIDTH

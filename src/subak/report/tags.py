@@ -1,7 +1,6 @@
 """Builds HTML tags; all other text is escaped here."""
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -40,7 +39,7 @@ def scroller(caption: str, table: Markup) -> Markup:
     return tag("div", table, class_="scroll fits", role="region", tabindex=0, aria_label=caption)
 
 
-def data(value: Any, **attributes: str) -> Markup:
+def data(value: object, **attributes: str) -> Markup:
     """Return *value* as JSON in a script element that no text can close, and that no browser runs."""
     written = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False).translate(_AS_ESCAPES)
     return tag("script", Markup(written), type="application/json", **attributes)

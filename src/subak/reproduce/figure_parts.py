@@ -1,5 +1,6 @@
 """Common parts of the charts of reproduced papers."""
-from typing import Any
+
+from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
@@ -11,12 +12,14 @@ COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]
 LOG = alt.Scale(type="log")
 
 
-def base(table: pl.DataFrame) -> Any:
+def base(table: pl.DataFrame) -> alt.Chart:
     """Return a panel over a table's rows; what is not a number is left out, as JSON has no word for it."""
     return alt.Chart(alt.InlineData(values=table.fill_nan(None).to_dicts()), width=FIGURE_WIDTH, height=FIGURE_HEIGHT)
 
 
-def colour(name: str, words: str | None = None, sort: Any = alt.Undefined) -> Any:
+def colour(
+    name: str, words: str | None = None, sort: Sequence[str] | alt.UndefinedType | None = alt.Undefined
+) -> alt.Color:
     """Return a colour for each value of a column."""
     return alt.Color(f"{escaped(name)}:N", title=words, scale=alt.Scale(range=COLOURS), sort=sort)
 

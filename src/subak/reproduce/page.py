@@ -4,12 +4,15 @@ No script looks how wide a table is, so each says by its number of columns below
 """
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
 from subak.report import tags
 from subak.report.document import IMAGE_FORMATS, document, drawing, picture
+
+if TYPE_CHECKING:
+    import altair as alt
 
 COLUMN_REM, COLUMNS_MAX = 5.5, 24  # the least width of a column of words; tables with more columns always have lines
 # What a table is in a box that is narrower than its columns: under each row's first cell, a line a cell.
@@ -28,7 +31,7 @@ class Section(NamedTuple):
     content: Markup
 
 
-def drawn(chart: Any, folder: Path, name: str, title: str) -> Markup:
+def drawn(chart: "alt.TopLevelMixin", folder: Path, name: str, title: str) -> Markup:
     """Write an Altair chart into *folder* as SVG and PNG, and return it for the page, where a heading is its title."""
     spec = chart.to_dict()
     title_drawn = spec.get("title", {})

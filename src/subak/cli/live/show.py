@@ -3,7 +3,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import rich.text
@@ -41,7 +41,7 @@ STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red
           "running": "cyan", "unknown": "yellow", "absent": "dim"}
 
 
-def show(value: Any, output: Output) -> bool:
+def show(value: object, output: Output) -> bool:
     """Print a value where it is wanted as JSON or YAML; return whether it was."""
     if output == Output.JSON:
         echo_json(value)

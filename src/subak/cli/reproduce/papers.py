@@ -1,7 +1,7 @@
 """Lists the papers that `subak reproduce` knows, with the options of each."""
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from subak.cli.reproduce.reproduction import Notify, Paper
 from subak.errors import InputError
@@ -18,6 +18,9 @@ from subak.reproduce.megha.study import QUICK, Scale, Study
 from subak.reproduce.workloads import read_google
 from subak.workload.table import Workload, read_workload
 
+if TYPE_CHECKING:
+    import altair as alt
+
 
 def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> Paper:
     """Return the Megha paper on these traces."""
@@ -30,7 +33,7 @@ def megha(trace: Path | None, alibaba: Path | None, quick: bool, seed: int) -> P
         google, fleet = _google(trace, notify)
         return megha_paper.reproduce(Study(QUICK if quick else Scale(), seed, notify, google, fleet, alibaba), keys)
 
-    def draw(figure: Figure) -> Any:
+    def draw(figure: Figure) -> "alt.TopLevelMixin":
         from subak.reproduce.megha import figures as megha_figures  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
         return megha_figures.draw(figure)
@@ -46,7 +49,7 @@ def mch(trace: Path | None, quick: bool, seed: int) -> Paper:
         scale = mch_study.QUICK if quick else mch_study.Scale()
         return mch_paper.reproduce(mch_study.Bench(scale, seed, notify, google), keys)
 
-    def draw(figure: Figure) -> Any:
+    def draw(figure: Figure) -> "alt.TopLevelMixin":
         from subak.reproduce.mch import figures as mch_figures  # noqa: PLC0415  (as above)
 
         return mch_figures.draw(figure)
@@ -64,7 +67,7 @@ def lotes(trace: Path | None, quick: bool, seed: int) -> Paper:
         scale = lotes_study.QUICK if quick else lotes_study.Scale()
         return lotes_paper.reproduce(lotes_study.Study(scale, seed, notify, google, fleet), keys)
 
-    def draw(figure: Figure) -> Any:
+    def draw(figure: Figure) -> "alt.TopLevelMixin":
         from subak.reproduce.lotes import figures as lotes_figures  # noqa: PLC0415  (as above)
 
         return lotes_figures.draw(figure)
@@ -86,7 +89,7 @@ def hmhs(jobs: Path | None, quick: bool, seed: int) -> Paper:
         bench = hmhs_study.Bench(scale, seed, notify, trace, hmhs_study.processes_here())
         return hmhs_paper.reproduce(bench, keys)
 
-    def draw(figure: Figure) -> Any:
+    def draw(figure: Figure) -> "alt.TopLevelMixin":
         from subak.reproduce.hmhs import figures as hmhs_figures  # noqa: PLC0415  (as above)
 
         return hmhs_figures.draw(figure)
@@ -106,7 +109,7 @@ def dodoor(quick: bool, seed: int) -> Paper:
         scale = dodoor_paper.QUICK if quick else dodoor_paper.Scale()
         return dodoor_paper.reproduce(dodoor_paper.Bench(scale, seed, notify), keys)
 
-    def draw(figure: Figure) -> Any:
+    def draw(figure: Figure) -> "alt.TopLevelMixin":
         from subak.reproduce.dodoor import figures as dodoor_figures  # noqa: PLC0415  (as above)
 
         return dodoor_figures.draw(figure)

@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -122,7 +122,7 @@ def trying(
 _trials: list[Trials] = []  # of this process, where it is one of several
 
 
-def _begin(lifeline: "Connection[Any, Any]", packed: bytes) -> None:
+def _begin(lifeline: "Connection[object, object]", packed: bytes) -> None:
     """Load what is run in this process."""
     end_with(lifeline)
     _trials.append(Trials(msgspec.msgpack.decode(packed, type=Question)))

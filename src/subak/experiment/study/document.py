@@ -32,6 +32,7 @@ from subak.errors import InputError
 from subak.experiment.scenario import Scenario
 from subak.experiment.seeds import parse_seeds
 from subak.federation.settings import Federation
+from subak.json_type import Json
 from subak.nearest import did_you_mean
 from subak.output.plain import is_text
 from subak.placement.lotes.settings import LotesSettings
@@ -75,7 +76,7 @@ def read_study(path: Path) -> Study:
         raise InputError(f"{path}: {error}") from None
 
 
-def study_of(document: Mapping[str, Any], title: str) -> Study:
+def study_of(document: Mapping[str, Json], title: str) -> Study:
     """Return the study of a document with the keys above. Raises InputError for keys and lists that are none."""
     fixed: dict[str, Any] = {}
     axes = []
@@ -98,7 +99,7 @@ def study_of(document: Mapping[str, Any], title: str) -> Study:
     return Study(_text("title", document.get("title", title)), fixed, tuple(axes), _measures(document))
 
 
-def known_keys() -> dict[str, Any]:
+def known_keys() -> dict[str, object]:
     """Return the type of each key that a study may set, such as federation.heartbeat."""
     hints = get_type_hints(Scenario)
     plain = {name: hints[name] for name in Scenario.__struct_fields__ if name not in TABLES}
@@ -106,7 +107,7 @@ def known_keys() -> dict[str, Any]:
                     if name in of.__struct_fields__}
 
 
-def value_name(value: Any) -> str:
+def value_name(value: object) -> str:
     """Return what a place is called that nobody named: its value in words."""
     if isinstance(value, bool):
         return "true" if value else "false"

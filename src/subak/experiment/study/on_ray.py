@@ -5,6 +5,7 @@ whose files or whose code differ is refused.
 """
 import logging
 from collections.abc import Generator, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from subak.errors import InputError, RunError, first_line
@@ -33,7 +34,7 @@ def done_on_ray(todo: Mapping[str, Work], address: str) -> Generator[tuple[str, 
         ray.shutdown()
 
 
-def ray_module() -> Any:
+def ray_module() -> ModuleType:
     """Return Ray. Raises InputError, saying how to install it, where it is not."""
     try:
         import ray  # noqa: PLC0415  (an extra, and takes a while to load)

@@ -4,7 +4,6 @@ import multiprocessing
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from types import TracebackType
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -59,7 +58,7 @@ class Runs:
                            "--check-policy says where)") from None
 
 
-def _begin(lifeline: "Connection[Any, Any]", told: list[tuple[bytes, str]]) -> None:
+def _begin(lifeline: "Connection[object, object]", told: list[tuple[bytes, str]]) -> None:
     """Note what there is to do; nothing goes on without the process that asked."""
     end_with(lifeline)
     _told[:] = told

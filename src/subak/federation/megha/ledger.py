@@ -12,7 +12,7 @@ few places at first, which stay in a cache, and over twice as many when what it 
   SIZED          the machine has the capacity of a configuration, or is absent, and is held back for a global master,
                  or for nobody; all its attempts have been entered
 """
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,7 @@ ENTRY = np.dtype([
     # ENTRY_SIZED: for how many whole seconds the task has been passed over that the machine is held back for
 ])
 VERSION, WHOLE_AT, LEDGER_EPOCH, RING, NEEDED_FROM = range(5)  # of `size`
+Number = TypeVar("Number", int, np.ndarray)  # one, or an array of many
 
 
 class Ledger(NamedTuple):
@@ -57,7 +58,7 @@ def build_ledger(places: int, ring: int) -> Ledger:
 
 
 @inlined
-def ring_place(ledger: Ledger, version: Any) -> Any:
+def ring_place(ledger: Ledger, version: Number) -> Number:
     """Return at which place the entry of a version is, or those of int64[version] are."""
     return version % ledger.size[RING]
 

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from subak.errors import InputError
+from subak.json_type import Json
 from subak.live.jobfile import tree
 from subak.live.jobfile.leaves import NAME_SIZE
 from subak.live.jobfile.read import job_of_tree
@@ -18,7 +19,7 @@ INTERPRETER = re.compile(r"(python|pypy)[0-9.]*|sh|bash|dash|zsh|Rscript|julia|p
 FEED = 'exec "$@" /dev/fd/3 3<<SCRIPT\n$0\nSCRIPT\n'
 
 
-def from_script(data: bytes, file: str, **said: Any) -> JobSpec:
+def from_script(data: bytes, file: str, **said: Json) -> JobSpec:
     """Return a job that runs a script whose first line names its interpreter, as `from_command` does for a command.
 
     Raises InputError, also for a script that is no text, or has no interpreter in its first line.
@@ -39,7 +40,7 @@ def from_script(data: bytes, file: str, **said: Any) -> JobSpec:
 
 
 def from_command(words: Sequence[str], *, name: str | None = None, labels: Mapping[str, str] | None = None,
-                 **said: Any) -> JobSpec:
+                 **said: Json) -> JobSpec:
     """Return a job of one stage that runs a command; *said* are fields of a job file, None where nothing is said.
 
     Without a name it is called by the command's. Raises InputError with a line for each mistake: field, rule and value.

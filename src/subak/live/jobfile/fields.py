@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec import UNSET, Struct, inspect
 
+from subak.json_type import Json
 from subak.live.jobfile.form import KEY, LEAF, LEAF_OF
 from subak.live.jobfile.leaves import Leaf
 from subak.live.jobfile.mistakes import Field, Mistakes
@@ -91,7 +92,7 @@ class _Filler:
     def __init__(self, mistakes: Mistakes) -> None:
         self.mistakes = mistakes
 
-    def value(self, plan: _Plan, node: Node, field: Field) -> Any:
+    def value(self, plan: _Plan, node: Node, field: Field) -> Json:
         """Return what a node says where a value of this kind is asked for."""
         self.mistakes.lines.setdefault(field, node.line)
         if isinstance(plan, Leaf):

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
+from subak.json_type import Json
 from subak.live.jobfile.form import LEAF, JobForm
 from subak.live.jobfile.rules import OF_ONE_STAGE
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def job_schema() -> dict[str, Any]:
+def job_schema() -> dict[str, Json]:
     """Return the schema of a job file."""
     (whole,), parts = msgspec.json.schema_components([JobForm], ref_template="#/$defs/{name}")
     parts = _settled(parts)

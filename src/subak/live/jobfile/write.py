@@ -4,6 +4,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from subak.json_type import Json
 from subak.live.jobfile.normal import IN_SECONDS
 from subak.live.jobfile.quantities import print_amount, print_duration
 from subak.live.jobfile.spec import API_VERSION, KIND, STAGE, JobSpec, Stage
@@ -18,7 +19,7 @@ def write_job(spec: JobSpec) -> str:
                      width=LINE_MAX)
 
 
-def as_file(spec: JobSpec) -> dict[str, Any]:
+def as_file(spec: JobSpec) -> dict[str, Json]:
     """Return what a job file says, as maps, lists, texts and numbers; JSON of it is a job file too."""
     metadata = {name: value for name, value in msgspec.to_builtins(spec.metadata).items() if value}
     stages = [_stage(stage) for stage in spec.stages]
@@ -47,7 +48,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
 class _Dumper(yaml.SafeDumper):
     """YAML without anchors for what occurs twice."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: object) -> bool:
         return True
 
     def represent_str(self, data: str) -> yaml.ScalarNode:

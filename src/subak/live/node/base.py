@@ -211,12 +211,12 @@ class Node:
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
-    def tell(self, kind: int, delay: float = 0.0, **fields: Any) -> None:
+    def tell(self, kind: int, delay: float = 0.0, **fields: float) -> None:
         """Hand an own role a message, now or after *delay* seconds."""
         about = {"task": NOBODY, "machine": NOBODY, **fields}
         self._owe(kind, self.message(kind=kind, to=self.number, sender=self.number, delay=delay, **about), delay)
 
-    def message(self, **fields: Any) -> Any:
+    def message(self, **fields: float) -> Any:
         """Return a message."""
         raise NotImplementedError
 

@@ -1,6 +1,5 @@
 """The common part of masters' nodes: messages as rows of arrays, as compiled handlers take them."""
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class MasterNode(Node):
         self.inbox_bytes, self.out_bytes = self.inbox.view(np.uint8), self.out.row.view(np.uint8)
         self.blank = self.out.blank.tobytes()
 
-    def message(self, **fields: Any) -> bytes:
+    def message(self, **fields: float) -> bytes:
         """Return a message."""
         message = bytearray(self.blank)
         row = np.frombuffer(message, MESSAGE)[0]

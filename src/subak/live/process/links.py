@@ -97,7 +97,7 @@ class Wire(asyncio.Protocol):
         self.nonce = os.urandom(NONCE_BYTES)
         self.early: list[bytes] = []  # frames that came with the welcome
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self.transport = transport
         wire = transport.get_extra_info("socket")

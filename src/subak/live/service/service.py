@@ -98,7 +98,7 @@ class NodeService:
 
     # -- what the node does --------------------------------------------------------------------------------------------
 
-    def on_effect(self, effect: Any) -> None:
+    def on_effect(self, effect: object) -> None:
         """Take in what a node has done."""
         if isinstance(effect, Changed):
             for number in effect.jobs:

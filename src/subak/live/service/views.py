@@ -1,7 +1,6 @@
 """Shows jobs and tasks from the rows of a job, open or ended."""
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ from subak.live.api.models import (
     TaskView,
 )
 from subak.live.executor.codes import code_words, signal_of
-from subak.live.jobfile.spec import JobSpec
+from subak.live.jobfile.spec import JobSpec, Stage
 from subak.live.node.global_master.book import Book, Job, StoredJob
 from subak.live.node.global_master.history import BEGAN, OUTCOME_WORDS, Happening
 from subak.live.node.global_master.queues import QueuesFact
@@ -111,7 +110,7 @@ class Known:
         return next(((each.machine, each.attempt) for each in self.events
                      if (each.task, each.what, each.nth) == (index, BEGAN, nth)), None)
 
-    def stage_of(self, index: int) -> Any:
+    def stage_of(self, index: int) -> Stage:
         """Return the stage of a task."""
         for stage in self.spec.stages:
             if index < stage.tasks:

@@ -36,7 +36,7 @@ class FileStore:
         self.halves = os.open(folder / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self.number = 0
 
-    def load(self) -> dict[str, dict[Any, bytes]]:
+    def load(self) -> dict[str, dict[int | str, bytes]]:
         """Return what is there: tables as of `SqliteStore`."""
         found: dict[str, dict[Any, bytes]] = {}
         identity = self.folder / "identity"

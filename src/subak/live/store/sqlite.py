@@ -70,7 +70,7 @@ class SqliteStore:
             self.wire.execute(f"PRAGMA user_version = {number + 1}")
             self.wire.execute("COMMIT")
 
-    def load(self, without: Iterable[str] = ("ended",)) -> dict[str, dict[Any, bytes]]:
+    def load(self, without: Iterable[str] = ("ended",)) -> dict[str, dict[int | str, bytes]]:
         """Return all tables; of those *without*, keys only. Raises StoreUnfitError where a body is damaged."""
         found: dict[str, dict[Any, bytes]] = {}
         with damage(self.path):

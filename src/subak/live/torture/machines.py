@@ -164,7 +164,7 @@ class Machines:
 
     # -- executors -----------------------------------------------------------------------------------------------------
 
-    def carry_out(self, machine: Machine, effect: Any) -> None:
+    def carry_out(self, machine: Machine, effect: object) -> None:
         """Hand the executor what a worker wants of it."""
         executor, node = machine.executor, machine.process.node
         if executor is None or node is None:

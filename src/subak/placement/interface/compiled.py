@@ -17,7 +17,7 @@ from numba import typeof, types
 from numba.extending import overload
 
 from subak.errors import PolicyError, first_line
-from subak.fleet.state import build_fleet_state
+from subak.fleet.state import FleetState, build_fleet_state
 from subak.kernels.kernel import SETTINGS, kernel_of
 from subak.nearest import did_you_mean
 from subak.placement.claims import build_claims
@@ -80,7 +80,7 @@ def _users_select_machine(function: AnyFunction, checked: bool) -> AnyFunction:
         raise PolicyError(f"policy {function.__name__} must return a whole number on every path, a machine's or -1 for "
                           f"none; it returns {types.unliteral(answers)}")
 
-    def select_machine(fleet: Any, tasks: Any, task: int) -> int:
+    def select_machine(fleet: FleetState, tasks: Tasks, task: int) -> int:
         return whole(policy(read_only(fleet), read_only(as_told(tasks)), task))
 
     return kernel_of(SELECT_MACHINE, select_machine, cache=False, by_python=False)

@@ -1,5 +1,5 @@
 """The memory that a policy with two hooks may keep between calls."""
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def no_memory(_: Instance) -> Memory:
     return build_memory((0, 0), (0, 0), [])
 
 
-def refuse_memory(memory: Any) -> None:
+def refuse_memory(memory: object) -> None:
     """Raise InputError unless *memory* is what `build_memory` takes: twice rows and columns, and a list of numbers."""
     parts = memory if isinstance(memory, tuple | list) else ()
     if len(parts) != 3 or not all(isinstance(part, tuple | list) for part in parts):

@@ -1,11 +1,11 @@
 """Charts of what each way of sharing gives the queues of a tree."""
-from typing import Any
 
 import altair as alt
 import numpy as np
 
 from subak.measures.fairness.fair_shares import EXACT, FairShares
 from subak.report.charts.fit import dressed
+from subak.report.charts.parts import Chart
 from subak.report.charts.theme import LIGHT, SHAPES
 
 SHARES_WIDTH, SHARES_ROW_HEIGHT = 560, 60  # pixels
@@ -13,7 +13,7 @@ COLOURS = [LIGHT[f"series-{number}"] for number in range(1, 9)]
 SHARE = alt.Axis(format="~%")
 
 
-def share_chart(found: FairShares, nodes: np.ndarray, title: str) -> Any:
+def share_chart(found: FairShares, nodes: np.ndarray, title: str) -> alt.LayerChart | alt.FacetChart:
     """Draw the dominant share of some nodes (int[node]): a mark a way, and a tick where the guarantee is."""
     rows = [{"queue": found.tree.names[node], "way": way, "share": float(found.share[way][node]),
              "guarantee": float(found.guarantee[node]), "below": "yes" if found.violated[way][node] else "no"}
@@ -31,7 +31,7 @@ def share_chart(found: FairShares, nodes: np.ndarray, title: str) -> Any:
     return dressed(alt.layer(ticks, marks).properties(title=title))
 
 
-def error_chart(found: FairShares) -> Any:
+def error_chart(found: FairShares) -> Chart:
     """Draw by how much each way misses the exact share of each leaf."""
     leaves = [int(leaf) for leaf in found.tree.leaves]
     off = {way: found.share[way] - found.share[EXACT] for way in found.ways if way != EXACT}

@@ -1,6 +1,6 @@
 """Charts of fitted laws: data against models, and the tail, on logarithmic axes."""
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
 import numpy as np
@@ -8,6 +8,8 @@ import numpy as np
 from subak.report.charts.parts import SECOND_LABEL
 from subak.report.charts.theme import LIGHT, chart_config
 from subak.workload.google_like.goodness import CURVE_LEVELS, Comparison
+
+Drawn = TypeVar("Drawn", bound=alt.TopLevelMixin)
 
 PANEL_WIDTH, PANEL_HEIGHT = 340, 230  # pixels of a panel
 POINT_COUNT = 160  # of a model's line
@@ -18,20 +20,20 @@ LINES = (DATA, "log-normal", "Weibull", "gamma", "Pareto from 0", "Pareto from t
 FITTED = LINES[:-1]
 
 
-def fit_chart(title: str, comparisons: Sequence[Comparison]) -> Any:
+def fit_chart(title: str, comparisons: Sequence[Comparison]) -> alt.VConcatChart:
     """Draw each comparison in a row: the share that is at most x beside the share that is more (both axes log)."""
     rows = [alt.hconcat(distribution_panel(each), tail_panel(each)) for each in comparisons]
     chart = alt.vconcat(*rows, title=alt.Title(title, subtitle="Data against fitted laws, in order of distance (KS)"))
     return dressed(chart)
 
 
-def dressed(chart: Any) -> Any:
+def dressed(chart: Drawn) -> Drawn:
     """Return the chart in the report's light colours, on white."""
     look = {name: value for name, value in chart_config(LIGHT).items() if value is not None}
     return chart.configure(**look).properties(background="white", padding=16)
 
 
-def distribution_panel(comparison: Comparison, only: Sequence[str] = FITTED) -> Any:
+def distribution_panel(comparison: Comparison, only: Sequence[str] = FITTED) -> alt.Chart:
     """Draw the cumulative distribution of a comparison, x logarithmic."""
     near = ", ".join(f"{law.name} {law.distance:.3f}" for law in comparison.laws if law.name in only)
     title = alt.Title(f"{comparison.name} ({comparison.count:,})", subtitle=_wrapped(near))
@@ -41,7 +43,7 @@ def distribution_panel(comparison: Comparison, only: Sequence[str] = FITTED) -> 
     ).properties(title=title)
 
 
-def tail_panel(comparison: Comparison, only: Sequence[str] = FITTED) -> Any:
+def tail_panel(comparison: Comparison, only: Sequence[str] = FITTED) -> alt.Chart:
     """Draw the share that is longer, both axes logarithmic."""
     least = max(0.5 / comparison.count, 1e-6)
     return _lines(_points(comparison, only, tail=True), comparison, only).encode(

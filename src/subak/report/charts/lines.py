@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from subak.measures.runs import Run
-from subak.report.charts.parts import colour, faded
+from subak.report.charts.parts import Row, colour, faded
 
 GRID_MAX = 240  # places on the axis of a distribution: one every three pixels of a picture
 DASHES = ([1, 0], [4, 3], [2, 2], [8, 2, 2, 2])  # of what a line shows, the first one solid
@@ -88,7 +88,7 @@ def line_chart(drawn: Lines, runs: list[Run], reading: Reading, least: float | N
     return chart.properties(usermeta=meta)
 
 
-def rounded(table: pl.DataFrame) -> list[dict[str, Any]]:
+def rounded(table: pl.DataFrame) -> list[Row]:
     """Return the rows with four digits a number, which is more than a screen shows; x keeps seven, to stay in order."""
     values = pl.selectors.float().exclude("x").round_sig_figs(4)
     exact = table.with_columns(values, pl.col("x").round_sig_figs(7)).to_dicts()

@@ -1,11 +1,12 @@
 """The common parts of charts: axes, colours and shapes of schedulers, zoom, legends."""
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import altair as alt
 import polars as pl
 
+from subak.json_type import Json
 from subak.measures.runs import Run, groups
 
 # Steps of a logarithmic axis of time, seconds; between the first and the last lie 100 microseconds and 1,000 days.
@@ -28,6 +29,7 @@ PAN_ON = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > windo
 HEIGHT = 240  # pixels of a chart
 
 Chart = alt.Chart | alt.LayerChart
+Row = dict[str, Json]  # of a chart's data
 
 
 def finished(chart: Chart, runs: list[Run], title: str, subtitle: str,
@@ -62,7 +64,7 @@ def shape(runs: list[Run]) -> alt.Shape:
     return alt.Shape("scheduler:N", scale=alt.Scale(domain=list(groups(runs))), legend=legend(runs))
 
 
-def faded() -> Any:
+def faded() -> Json:
     """Return the opacity of a mark: faint while another scheduler is picked out."""
     picked = alt.selection_point(name="pick", fields=["scheduler"])
     return alt.when(picked).then(alt.value(1)).otherwise(alt.value(0.12))
@@ -78,12 +80,12 @@ def worded(table: pl.DataFrame, name: str, title: str, text: Callable[[float], s
     return table.with_columns(pl.Series(title, [text(value) for value in table[name]], dtype=pl.String))
 
 
-def drawn_rows(table: pl.DataFrame) -> list[dict[str, Any]]:
+def drawn_rows(table: pl.DataFrame) -> list[Row]:
     """Return the rows with numbers rounded: five digits are more than a screen shows, and the page stays small."""
     return table.with_columns(pl.selectors.float().round_sig_figs(5)).to_dicts()
 
 
-def at_least(rows: list[dict[str, Any]], name: str, floor: float) -> list[dict[str, Any]]:
+def at_least(rows: list[Row], name: str, floor: float) -> list[Row]:
     """Lift what a logarithmic axis cannot hold to its lower end; the axis labels that end as "at most"."""
     return [{**row, f"{name}_drawn": max(row[name], floor)} for row in rows]
 

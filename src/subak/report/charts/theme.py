@@ -1,6 +1,9 @@
 """The colours of pages and charts, for light and dark."""
 from collections.abc import Mapping
-from typing import Any
+
+from subak.json_type import Json
+
+Spec = dict[str, Json]  # of a chart, as Vega-Lite has it
 
 # Chosen so that any two of the first four stay 18 units (CIE Lab) apart under protanopia, deuteranopia and
 # tritanopia (Machado 2009; in the dark, 13), at a contrast of 3 or more with the paper; shapes repeat the distinction.
@@ -39,7 +42,7 @@ def legend_entry_width(longest: int) -> int:
     return LEGEND_GAP + LETTER_WIDTH * min(longest, LETTERS_MAX)
 
 
-def chart_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[str, Any]:
+def chart_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[str, Json]:
     """Return the Vega-Lite configuration in *colours*.
 
     The page passes VARIABLES: its charts are SVG, so the style sheet recolours them when the scheme changes.
@@ -62,7 +65,7 @@ def chart_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[s
     }
 
 
-def report_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[str, Any]:
+def report_config(colours: Mapping[str, str], font: str = "sans-serif") -> dict[str, Json]:
     """Return the configuration of a report's charts, whose legends stand below each other, where all of them fit.
 
     It is no part of `chart_config`, since Altair refuses it as a chart's own.

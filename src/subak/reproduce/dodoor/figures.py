@@ -1,5 +1,4 @@
 """The chart of the Dodoor paper's results here."""
-from typing import Any
 
 import altair as alt
 
@@ -8,7 +7,7 @@ from subak.reproduce.claims import Figure, title_of
 from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, base, colour
 
 
-def draw(figure: Figure) -> Any:
+def draw(figure: Figure) -> alt.TopLevelMixin:
     """Return the mean latency against the load, a line a scheduler."""
     assert figure.points is not None
     return dressed(base(figure.points).mark_line(point=True).encode(

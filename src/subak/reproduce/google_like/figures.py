@@ -23,7 +23,7 @@ TITLES = {
 }
 
 
-def figures(found: Reproduction) -> dict[str, Any]:
+def figures(found: Reproduction) -> dict[str, alt.TopLevelMixin]:
     """Return the figures by name; one whose tasks the source lacks is left out."""
     drawn: dict[str, Any] = {}
     for name, key, lines in (("figure-2", "gaps", GAP_LINES), ("figure-4", "FINISH", MAKESPAN_LINES),

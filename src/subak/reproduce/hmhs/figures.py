@@ -12,7 +12,7 @@ from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, base, colo
 from subak.reproduce.hmhs.study import BOUND, SCHEDULERS
 
 
-def draw(figure: Figure) -> Any:
+def draw(figure: Figure) -> alt.TopLevelMixin:
     """Return the chart of a figure."""
     assert figure.points is not None
     return dressed(DRAWN[figure.key](figure.points).properties(title=title_of(figure)))

@@ -256,7 +256,7 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), float(half)
 
 
-def summary(times: dict[str, np.ndarray]) -> dict[str, Any]:
+def summary(times: dict[str, np.ndarray]) -> dict[str, float]:
     """Return the mean makespans, how far HMHS is below the others and above the bound, with intervals."""
     row: dict[str, Any] = {f"{name} (s)": float(values.mean()) for name, values in times.items()}
     for other in (name for name in SCHEDULERS if name != "hmhs"):

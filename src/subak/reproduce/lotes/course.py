@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any
+from typing import TypeVar
 
 from subak.report.number_text import seconds_text
 from subak.reproduce.claims import Notify
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 THREADS = 2
 TOLD_FROM_S = 5.0  # seconds after which what is left can be told
 PART_MIN = 1e-6  # a part of 0 begins a new bar
@@ -56,7 +58,7 @@ class Course:
         return f", about {seconds_text(spent * (1.0 - whole) / whole)} left"
 
 
-def at_once(tasks: Iterable[Callable[[], tuple[Any, Any]]], stop: threading.Event) -> dict[Any, Any]:
+def at_once(tasks: Iterable[Callable[[], tuple[Key, Value]]], stop: threading.Event) -> dict[Key, Value]:
     """Do the tasks, THREADS at a time and begun in their order, and return the pairs that they return.
 
     When one raises, or Ctrl-C comes, *stop* is set, and that is raised when the others have heard it.

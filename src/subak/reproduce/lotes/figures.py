@@ -12,7 +12,7 @@ from subak.reproduce.figure_parts import FIGURE_HEIGHT, FIGURE_WIDTH, LOG, base,
 LEAST_S, LEAST_TASKS = 1e-3, 0.01  # what is shown at the foot of a logarithmic axis, for all below it
 
 
-def draw(figure: Figure) -> Any:
+def draw(figure: Figure) -> alt.TopLevelMixin:
     """Return the chart of a figure."""
     table = figure.table if figure.points is None else figure.points
     return dressed(DRAWN[figure.key](table).properties(title=title_of(figure)))

@@ -3,7 +3,7 @@
 A figure names its runs before any is done. So each is done once however many figures show it, those on one workload
 follow each other, two go on at a time, and what is left can be told.
 """
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ from subak.simulator.simulate import simulate
 from subak.workload.google_like.google import google_machines
 from subak.workload.samples import sample_folder
 from subak.workload.table import Workload, read_workload
+
+Outcome = Run | FederatedRun
 
 PAPER = ("greedy", "tetris", "lotes")
 FEDERATION = "megha"
@@ -65,7 +67,7 @@ class Job(NamedTuple):
         return f"{self.place if isinstance(self.place, str) else f'load {self.place.load:g}'}: {self.scheduler}"
 
 
-def job(place: str | Month, scheduler: str, settings: dict[str, Any] | None = None, **more: float) -> Job:
+def job(place: str | Month, scheduler: str, settings: Mapping[str, object] | None = None, **more: float) -> Job:
     """Return a simulation; what *scheduler* has behind a comma only tells rows apart. Fields that are 0 say nothing."""
     told = tuple(sorted((name, value) for name, value in more.items() if value))
     return Job(place, scheduler.partition(",")[0], told, tuple(sorted((settings or {}).items())))
@@ -149,7 +151,7 @@ class Study:
 
     def _task(self, of: Job, inputs: tuple[Workload, Fleet], part: Part) -> Callable[[], tuple[Job, Any]]:
         """Return what does a simulation."""
-        def simulated() -> tuple[Job, Any]:
+        def simulated() -> tuple[Job, Outcome]:
             return of, (self._federated if of.scheduler == FEDERATION else self._central)(of, inputs, part)
         return simulated
 

@@ -10,7 +10,7 @@ from subak.reproduce.claims import Figure, title_of
 from subak.reproduce.figure_parts import COLOURS, FIGURE_HEIGHT, FIGURE_WIDTH, LOG, base, colour, escaped
 
 
-def draw(figure: Figure) -> Any:
+def draw(figure: Figure) -> alt.TopLevelMixin:
     """Return the chart of a figure."""
     table = figure.table if figure.points is None else figure.points
     return dressed(DRAWN[figure.key](table).properties(title=title_of(figure)))

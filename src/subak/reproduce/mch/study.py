@@ -1,10 +1,12 @@
 """The size and common parts of the MCH experiments."""
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from subak.reproduce import workloads as made
 from subak.reproduce.claims import Notify
 from subak.workload.table import Workload
+
+Made = TypeVar("Made")
 
 
 class Scale(NamedTuple):
@@ -38,7 +40,7 @@ class Bench:
         self.google = made.shipped_google() if google is None else google
         self.kept: dict[str, Any] = {}
 
-    def once(self, name: str, make: Callable[[], Any]) -> Any:
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
         """Return what *make* makes, made once."""
         if name not in self.kept:
             self.kept[name] = make()

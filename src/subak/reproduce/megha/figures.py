@@ -14,7 +14,7 @@ QUANTILE_NAMES = ("median (s)", "mean (s)", "p90 (s)", "p99 (s)", "p99.9 (s)", "
 LEAST_S = 1e-6  # what a logarithmic axis shows for 0
 
 
-def draw(figure: Figure) -> Any:
+def draw(figure: Figure) -> alt.TopLevelMixin:
     """Return the chart of a figure."""
     chart = DRAWN[figure.key](figure.table if figure.points is None else figure.points)
     return dressed(chart.properties(title=title_of(figure)))

@@ -1,7 +1,7 @@
 """The size, inputs and measures of the Megha experiments."""
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from subak.federation.settings import Federation
 from subak.fleet.table import Fleet
@@ -10,6 +10,8 @@ from subak.reproduce import workloads as made
 from subak.reproduce.claims import Notify
 from subak.reproduce.federated_runs import Run, federated_run
 from subak.workload.table import Workload
+
+Made = TypeVar("Made")
 
 
 class Scale(NamedTuple):
@@ -55,7 +57,7 @@ class Study:
             self.notify(f"{label}, seed {seed}", part)
         return Study(self.scale, seed, notify, self.google, self.google_fleet, self.alibaba)
 
-    def once(self, name: str, make: Callable[[], Any]) -> Any:
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
         """Return what *make* makes, made once."""
         if name not in self.kept:
             self.kept[name] = make()

@@ -3,8 +3,8 @@
 The paper compares two laws of makespans; here are five. Its Pareto law starts at the least makespan (type I: with the
 trace's mean logarithm that gives its 0.113 and 0.073); the one that starts at 0 (type II, Lomax) is the gaps' law.
 """
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -25,6 +25,36 @@ class Numbers(msgspec.Struct, frozen=True):
     most: float  # of n values; of a law, what one of n draws exceeds on average
 
 
+class Shaped(Protocol):
+    """A family of laws of scipy.stats."""
+
+    name: str
+    shapes: str | None  # its parameters but for place and scale, separated by commas
+
+
+class FrozenLaw(Protocol):
+    """A law of scipy.stats with its parameters."""
+
+    dist: Shaped
+    args: tuple[float, ...]
+    kwds: dict[str, float]
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        """Return the share that is at most x."""
+
+    def sf(self, x: np.ndarray) -> np.ndarray:
+        """Return the share that is more than x."""
+
+    def ppf(self, q: float) -> float:
+        """Return what a share of q is at most."""
+
+    def isf(self, q: float) -> float:
+        """Return what a share of q is more than."""
+
+    def mean(self) -> float:
+        """Return the mean."""
+
+
 class Law(msgspec.Struct, frozen=True):
     """A fitted law beside the data."""
 
@@ -35,7 +65,7 @@ class Law(msgspec.Struct, frozen=True):
     numbers: Numbers
 
     @property
-    def frozen(self) -> Any:
+    def frozen(self) -> FrozenLaw:
         """The law as scipy.stats has it."""
         return getattr(scipy.stats, self.family)(**self.parameters)
 
@@ -54,11 +84,11 @@ class Comparison(msgspec.Struct, frozen=True):
         return next(law for law in self.laws if law.name == name)
 
 
-def compare(name: str, values: np.ndarray, extra: dict[str, Any] | None = None) -> Comparison:
+def compare(name: str, values: np.ndarray, extra: Mapping[str, FrozenLaw] | None = None) -> Comparison:
     """Compare positive *values* with the five laws, and with *extra* frozen laws of scipy.stats by name."""
     values = np.sort(values)
     thin = thinned(values)
-    frozen = {title: fit(values if title in QUICK else thin) for title, fit in FITS.items()} | (extra or {})
+    frozen = {title: fit(values if title in QUICK else thin) for title, fit in FITS.items()} | dict(extra or {})
     laws = [Law(title, law.dist.name, _parameters(law), distance(values, law), _law_numbers(law, len(values)))
             for title, law in frozen.items()]
     ranked = tuple(sorted(laws, key=lambda law: law.distance))
@@ -66,7 +96,7 @@ def compare(name: str, values: np.ndarray, extra: dict[str, Any] | None = None) 
     return Comparison(name, len(values), data_numbers(values), ranked, tuple(curve))
 
 
-def distance(ordered: np.ndarray, law: Any) -> float:
+def distance(ordered: np.ndarray, law: FrozenLaw) -> float:
     """Return the largest difference of the distribution functions of *ordered* data and a *law*, ties counted once."""
     places, first = np.unique(ordered, return_index=True)
     share = law.cdf(places)
@@ -88,31 +118,31 @@ def data_numbers(values: np.ndarray) -> Numbers:
     return Numbers(float(values.mean()), median, p90, p99, float(values.max()))
 
 
-def _law_numbers(law: Any, count: int) -> Numbers:
+def _law_numbers(law: FrozenLaw, count: int) -> Numbers:
     mean = float(law.mean())
     median, p90, p99 = (float(law.ppf(level)) for level in LEVELS.values())
     return Numbers(mean if np.isfinite(mean) else None, median, p90, p99, float(law.isf(1 / (count + 1))))
 
 
-def _parameters(law: Any) -> dict[str, float]:
+def _parameters(law: FrozenLaw) -> dict[str, float]:
     names = [*(law.dist.shapes.split(", ") if law.dist.shapes else []), "loc", "scale"]
     chosen = dict(zip(names, law.args, strict=False)) | law.kwds
     return {name: float(value) for name, value in chosen.items()}
 
 
-def log_normal(values: np.ndarray) -> Any:
+def log_normal(values: np.ndarray) -> FrozenLaw:
     """Return the log-normal law of greatest likelihood: mu and sigma are those of the logarithms."""
     logs = np.log(values)
     return scipy.stats.lognorm(s=float(logs.std()), loc=0.0, scale=float(np.exp(logs.mean())))
 
 
-def pareto_from_least(values: np.ndarray) -> Any:
+def pareto_from_least(values: np.ndarray) -> FrozenLaw:
     """Return the Pareto law that starts at the least value, as the paper fits it."""
     least = float(values.min())
     return scipy.stats.pareto(b=float(1 / np.log(values / least).mean()), loc=0.0, scale=least)
 
 
-def pareto_from_zero(values: np.ndarray) -> Any:
+def pareto_from_zero(values: np.ndarray) -> FrozenLaw:
     """Return the Pareto law that starts at 0 (Lomax); its likelihood is maximised over the scale alone."""
     middle = float(np.log(values).mean())
     found = scipy.optimize.minimize_scalar(lambda log_scale: _lomax_loss(values, log_scale), method="bounded",
@@ -126,7 +156,7 @@ def _lomax_loss(values: np.ndarray, log_scale: float) -> float:
     return log_scale + np.log(inverse) + inverse
 
 
-def weibull(values: np.ndarray) -> Any:
+def weibull(values: np.ndarray) -> FrozenLaw:
     """Return the Weibull law: its shape k solves mean(x^k ln x) / mean(x^k) - 1 / k = mean(ln x)."""
     logs = np.log(values)
     top, middle = float(logs.max()), float(logs.mean())
@@ -143,7 +173,7 @@ def weibull(values: np.ndarray) -> Any:
     return scipy.stats.weibull_min(c=shape, loc=0.0, scale=float(scale))
 
 
-def gamma(values: np.ndarray) -> Any:
+def gamma(values: np.ndarray) -> FrozenLaw:
     """Return the gamma law, by scipy."""
     shape, loc, scale = scipy.stats.gamma.fit(values, floc=0.0)
     return scipy.stats.gamma(a=float(shape), loc=loc, scale=float(scale))

@@ -7,12 +7,12 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from subak.errors import InputError
+from subak.json_type import Json
 from subak.output.writing import write_file
 from subak.quantities import Seconds
 from subak.resources import Resource, asked_units
@@ -26,7 +26,7 @@ GAP_SHAPE_MAX = 1_000_000  # far above it, rounding errors swallow the gaps
 MOST_USERS = 1_000_000
 
 
-def require(holds: bool, rule: str, value: Any) -> None:
+def require(holds: bool, rule: str, value: object) -> None:
     """Raise InputError that states the *rule* and the *value*, unless it *holds*."""
     if not holds:
         raise InputError(f"{rule}, not {value!r}")
@@ -275,7 +275,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             require(self.stages is None, "stages need jobs: give [jobs] in the parameter file", "stages alone")
             require(self.gangs == 0, "gangs need jobs: give [jobs] in the parameter file", f"gangs = {self.gangs}")
 
-    def as_notes(self) -> dict[str, Any]:
+    def as_notes(self) -> dict[str, Json]:
         """Return everything as TOML can hold it: what is off is left out."""
         return {name: value for name, value in msgspec.to_builtins(self).items() if value is not None}
 

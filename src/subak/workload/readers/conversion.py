@@ -2,7 +2,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import polars as pl
@@ -135,7 +135,9 @@ class Conversion:
             self.fleet.write(folder / "fleet")
 
 
-def notes(accounts: Iterable[Account], remarks: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def notes(
+    accounts: Iterable[Account], remarks: Mapping[str, object], options: Mapping[str, object]
+) -> dict[str, object]:
     """Return accounts, remarks and options in the form that a provenance keeps."""
     return {
         "options": dict(options),

@@ -16,6 +16,8 @@ from subak.workload.demand import Demand
 from subak.workload.table import TIME_0, Workload
 
 if TYPE_CHECKING:
+    import altair as alt
+
     from subak.report.charts.times import Times
 
 SUFFIXES = (".html", ".svg", ".png")
@@ -34,7 +36,7 @@ def check_chart_path(path: Path | None) -> None:
         raise InputError(f"--chart: no such folder as {path.parent}")
 
 
-def workload_chart(workload: Workload, demand: Demand) -> Any:
+def workload_chart(workload: Workload, demand: Demand) -> "alt.VConcatChart":
     """Return an Altair chart of a workload: a panel a resource, arrivals over time, distribution of run times."""
     import altair as alt  # noqa: PLC0415  (slow to import, and most calls draw nothing)
 
@@ -47,7 +49,7 @@ def workload_chart(workload: Workload, demand: Demand) -> Any:
     return alt.vconcat(*panels, title=f"Workload {workload.provenance.name}").resolve_scale(color="independent")
 
 
-def fleet_chart(fleet: Fleet) -> Any:
+def fleet_chart(fleet: Fleet) -> "alt.Chart":
     """Return an Altair chart of a fleet: machines of each configuration."""
     import altair as alt  # noqa: PLC0415  (as above)
 
@@ -127,7 +129,7 @@ def _run_time_panel(alt: Any, workload: Workload) -> Any:
     )
 
 
-def write_chart(chart: Any, path: Path) -> None:
+def write_chart(chart: "alt.TopLevelMixin", path: Path) -> None:
     """Write a chart; the file appears only when it is whole. An HTML page holds all it needs."""
     from subak.report.document import chart_page, picture  # noqa: PLC0415  (as above)
 

@@ -26,7 +26,7 @@ class Kind:
         self.names = dtype.names or ()
         self.struct = Struct("=" + "".join(CODES[dtype[name].str[1:]] for name in self.names))
 
-    def blank(self, **fields: Any) -> Row:
+    def blank(self, **fields: float) -> Row:
         """Return a row of zeros, but for these fields."""
         return {**dict(zip(self.names, self.struct.unpack(bytes(self.struct.size)), strict=True)), **fields}
 
@@ -81,7 +81,7 @@ class PlainNode(Node):
         self.inbox: list[Row] = []
         self.out: Any = Outbox(Rows(spare + BATCH * POSTS, BLANK), [0, 0, 0], spare, [BLANK])  # type: ignore[arg-type]
 
-    def message(self, **fields: Any) -> Row:
+    def message(self, **fields: float) -> Row:
         """Return a message."""
         return BLANK | fields
 

@@ -1,5 +1,4 @@
 """The chart of Fig. 12."""
-from typing import Any
 
 import altair as alt
 import polars as pl
@@ -9,7 +8,7 @@ from subak.reproduce.figure_parts import LOG, base, colour
 LEAST_S = 1e-4  # what a logarithmic axis shows for less
 
 
-def draw(table: pl.DataFrame) -> Any:
+def draw(table: pl.DataFrame) -> alt.TopLevelMixin:
     """Return the chart of the figure's points."""
     shown = table.with_columns(pl.col("seconds").clip(LEAST_S))
     return base(shown).mark_line().encode(

@@ -1,6 +1,6 @@
 """Figure 12 of the Megha paper: delays of the live prototype beside simulated ones."""
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -76,7 +76,7 @@ def ratio(first: np.ndarray, second: np.ndarray) -> Interval:
     return resampled([first, second], lambda medians: medians[0] / medians[1])
 
 
-def resampled(samples: list[np.ndarray], number: Callable[[list[Any]], Any]) -> Interval:
+def resampled(samples: list[np.ndarray], number: Callable[[list[np.ndarray]], np.ndarray]) -> Interval:
     """Return a number of the samples' medians, with its 95 % interval over samples drawn anew from them."""
     random = np.random.default_rng(RESAMPLED_BY)
     medians = [np.median(sample[random.integers(0, sample.size, (RESAMPLES, sample.size))], axis=1)

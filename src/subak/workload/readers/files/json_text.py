@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from subak.errors import InputError, first_line
+from subak.json_type import Json
 from subak.workload.readers.files.stream import Advance, Block, blocks, content
 
 SPACE = re.compile(r"\s*")
@@ -29,7 +30,7 @@ def json_files(source: Path) -> list[Path]:
     return [source]
 
 
-def json_values(path: Path, advance: Advance, known: frozenset[str]) -> Iterator[Any]:
+def json_values(path: Path, advance: Advance, known: frozenset[str]) -> Iterator[Json]:
     """Yield the JSON values of a plain, gz or xz file, which stand one after another, or in lists.
 
     Of objects only the *known* fields are kept, and of a list one value at a time, so that memory stays near the size
@@ -71,7 +72,7 @@ class _Decoder:
         self.decode = json.JSONDecoder(object_hook=self._kept).raw_decode
         self.objects = 0
 
-    def value(self, place: int) -> tuple[Any, int]:
+    def value(self, place: int) -> tuple[Json, int]:
         """Return the value at *place*, and the place behind it. Raises InputError where there is none."""
         self.objects = 0
         try:
@@ -110,7 +111,7 @@ def _after_space(text: str, place: int) -> int:
     return found.end()
 
 
-def converted(value: Any, kind: type[T], where: str) -> T:
+def converted(value: object, kind: type[T], where: str) -> T:
     """Return a decoded JSON value as *kind*. Raises InputError, beginning with *where*, for another schema."""
     try:
         return msgspec.convert(value, kind)
@@ -118,7 +119,7 @@ def converted(value: Any, kind: type[T], where: str) -> T:
         raise InputError(f"{where}: {first_line(error)}") from None
 
 
-def json_lines(path: Path, kind: type[Any], advance: Advance) -> Iterator[tuple[list[tuple[int, Any]], Block]]:
+def json_lines(path: Path, kind: type[T], advance: Advance) -> Iterator[tuple[list[tuple[int, T]], Block]]:
     """Yield the lines of a file, each a JSON value, as pairs of a line's number and a *kind*; numbers may be quoted.
 
     Raises InputError naming the line that is no JSON, or has a field of another type.
@@ -130,7 +131,7 @@ def json_lines(path: Path, kind: type[Any], advance: Advance) -> Iterator[tuple[
             yield [(number, _line_value(decoder, line, path, number)) for number, line in lines], block
 
 
-def _line_value(decoder: msgspec.json.Decoder[Any], line: bytes, path: Path, number: int) -> Any:
+def _line_value(decoder: msgspec.json.Decoder[T], line: bytes, path: Path, number: int) -> Any:
     try:
         return decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
