@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., object])
-Tables = TypeVar("Tables")
+Functions = Sequence[Callable[..., int]]  # of all roles: of their tables, the time, and how many messages they serve
 
 COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 INLINED, NOINLINE = "inlined", "noinline"
@@ -46,9 +46,7 @@ def make_known_to(compiler: Callable[[Callable[..., object]], object]) -> None:
         compiler(function)
 
 
-def call(
-    functions: Sequence[Callable[[Tables, float, int], int]], number: int, tables: Tables, now: float, count: int
-) -> int:
+def call(functions: Functions, number: int, tables: object, now: float, count: int) -> int:
     """Return functions[number](tables, now, count).
 
     In kernels *functions* is int64[number], addresses of functions that were compiled apart, and *tables* the address

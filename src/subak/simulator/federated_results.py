@@ -102,7 +102,7 @@ def _states(federated: Federated) -> np.ndarray:
     return states_by_task(federated.roles) if federated.states is None else federated.states
 
 
-def owners(roles: Any) -> np.ndarray:
+def owners(roles: object) -> np.ndarray:
     """Return int32[task]: the global master, scheduler or distributor of each task."""
     if isinstance(roles, Megha):
         return np.asarray(roles.jobs.asked["owner"])
@@ -123,7 +123,7 @@ def sampling_of(roles: Any) -> Any:
     return roles.sparrow if isinstance(roles, Hawk | Dodoor) else roles
 
 
-def clusters(roles: Any) -> np.ndarray | None:
+def clusters(roles: object) -> np.ndarray | None:
     """Return int32[machine]: the local master, or group, of each; None where there are none."""
     if isinstance(roles, Megha):
         return np.asarray(roles.topology.machine["cluster"])

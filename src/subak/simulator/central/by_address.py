@@ -11,7 +11,7 @@ from subak.kernels import kernel
 from subak.kernels.state import At, StateAt, type_of, typed
 
 
-def by_address(engine: Callable[..., Callable[..., int]], *states: Any) -> Callable[..., int]:
+def by_address(engine: Callable[..., Callable[..., int]], *states: object) -> Callable[..., int]:
     """Return a loop that is called with states as they are, and whatever else it takes, and compiled for addresses.
 
     *engine* compiles it, for the types of all that are tuples among *states*; what it is called with later must be of
@@ -26,19 +26,19 @@ def by_address(engine: Callable[..., Callable[..., int]], *states: Any) -> Calla
 
     last: list[At | None] = [None for _ in kinds]  # a state is called with again and again
 
-    def at(place: int, state: Any) -> At:
+    def at(place: int, state: object) -> At:
         found = last[place]
         if found is None or found.held.state is not state:
             found = last[place] = At(state, kinds[place])
         return found
 
-    def loop(*arguments: Any) -> int:
+    def loop(*arguments: object) -> int:
         return run(*(at(place, each) if place < len(kinds) and kinds[place] is not None else each
                      for place, each in enumerate(arguments)))
 
     return loop
 
 
-def as_they_are(engine: Callable[..., Callable[..., int]], *states: Any) -> Callable[..., int]:
+def as_they_are(engine: Callable[..., Callable[..., int]], *states: object) -> Callable[..., int]:
     """Return a loop that is called with states and compiled for them as they are; see `by_address`."""
     return engine(*(typed(each) for each in states if isinstance(each, tuple)))

@@ -1,5 +1,6 @@
 """Gangs of a central run: which tasks start together, which are too large, and what a loss does."""
-from typing import Any
+
+from typing import Protocol
 
 import numpy as np
 
@@ -52,8 +53,24 @@ def most_at_once(simulation: Simulation) -> np.ndarray:
     return counts
 
 
+class Members(Protocol):
+    """Which tasks are a gang."""
+
+    @property
+    def of_task(self) -> np.ndarray:
+        """The gang of each task, int32[task]; empty where there are none."""
+
+    @property
+    def task(self) -> np.ndarray:
+        """The tasks, gang by gang, int32[task]."""
+
+    @property
+    def first(self) -> np.ndarray:
+        """Where those of a gang begin, int64[gang + 1]."""
+
+
 @noinline
-def lose_gangs(sim: Simulation, gangs: Any) -> None:
+def lose_gangs(sim: Simulation, gangs: Members) -> None:
     """Lose what still runs of *gangs* of which an attempt was lost.
 
     They have `of_task`, int32[task], the gang of each, and `task`, int32[task], the tasks gang by gang, those of one

@@ -1,5 +1,4 @@
 """Saves the arrays of a state by name, and loads them into a new one."""
-from typing import Any
 
 import numpy as np
 
@@ -8,7 +7,7 @@ from subak.kernels.arrays import arrays_of
 BYTES_AT_ONCE = 1 << 20  # that are looked through for zeros
 
 
-def own_arrays(state: Any) -> dict[str, np.ndarray]:
+def own_arrays(state: object) -> dict[str, np.ndarray]:
     """Return the arrays of a state, each once, though several of its parts share it."""
     seen: dict[tuple[int, tuple[int, ...]], str] = {}
     arrays = {name: array for name, array in arrays_of(state).items() if array.size}
@@ -17,7 +16,7 @@ def own_arrays(state: Any) -> dict[str, np.ndarray]:
     return {name: arrays[name] for name in seen.values()}
 
 
-def take_on(state: Any, arrays: dict[str, np.ndarray]) -> None:
+def take_on(state: object, arrays: dict[str, np.ndarray]) -> None:
     """Write *arrays* (by `own_arrays`) into those of a state that was built alike, with as much room or more.
 
     What is shared stays so, and columns of records stay where they are.

@@ -37,7 +37,9 @@ def open_rows(sim: Simulation) -> np.ndarray:
     return np.flatnonzero(is_open)
 
 
-def without_ended(sim: Simulation, states: tuple[Any, ...], kept: np.ndarray) -> tuple[Simulation, tuple[Any, ...]]:
+def without_ended(
+    sim: Simulation, states: tuple[object, ...], kept: np.ndarray
+) -> tuple[Simulation, tuple[object, ...]]:
     """Return a simulation and what is beside it with the rows *kept* alone, which must be all that are open.
 
     There is no room for anything to happen before `with_arriving` has made some.
@@ -54,7 +56,7 @@ def without_ended(sim: Simulation, states: tuple[Any, ...], kept: np.ndarray) ->
 
 
 def with_arriving(
-    sim: Simulation, states: tuple[Any, ...], fresh: Simulation, leaf: np.ndarray
+    sim: Simulation, states: tuple[object, ...], fresh: Simulation, leaf: np.ndarray
 ) -> tuple[Simulation, tuple[Any, ...]]:
     """Return a simulation and what is beside it with the rows of *fresh* behind its own, and room for all of them.
 

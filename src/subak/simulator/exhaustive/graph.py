@@ -5,7 +5,7 @@ left of each budget, and the messages and timers under way, sorted, each once. W
 up; where it is not known yet the walk stops and says what it lacks, so that handlers are called once for each state of
 a role and message, and not for each state of the federation.
 """
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsInt
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def look_up(graph: Graph, state: int, variant: int) -> int:
 
 
 @inlined
-def mixed(key: Any) -> int:
+def mixed(key: SupportsInt) -> int:
     """Return a hash of a number that is not negative."""
     number = (int(key) * 0x2545F4914F6CDD1D) & 0x7FFFFFFFFFFFFFFF
     return (number ^ (number >> 31)) & 0x7FFFFFFFFFFFFFFF

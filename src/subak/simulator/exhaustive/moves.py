@@ -8,7 +8,6 @@ not confirmed the other for a third of one. docs/decisions/0023 says why this le
 to its end has finished, or failed.
 """
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -117,7 +116,7 @@ class Message:
     variants: list[int] = field(default_factory=list)
 
     @property
-    def fields(self) -> Any:
+    def fields(self) -> np.void:
         """The message as a row."""
         return np.frombuffer(self.row, MESSAGE)[0]
 

@@ -7,7 +7,7 @@ worker 0 crashes
 """
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def message_words(walk: Walk, row: bytes) -> str:
     return ", ".join(said)
 
 
-def as_row(row: bytes) -> Any:
+def as_row(row: bytes) -> np.void:
     """Return a message as a row."""
     return np.frombuffer(row, MESSAGE)[0]
 

@@ -1,5 +1,5 @@
 """The growing tables of a graph, and the compiled functions on them."""
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ class Tables:
             self.tables[name] = larger
             self.stale = True
 
-    def append(self, name: str, place: int, values: Any) -> None:
+    def append(self, name: str, place: int, values: Sequence[float] | np.ndarray) -> None:
         """Write values behind what a table holds."""
         self.room(name, place + len(values))
         self.tables[name][place : place + len(values)] = values

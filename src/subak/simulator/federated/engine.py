@@ -91,7 +91,7 @@ class Services:
 
 
 def build_services(
-    functions: tuple[Callable[..., int], ...], tables: tuple[Any, ...], state: tuple[Any, ...] | None
+    functions: tuple[Callable[..., int], ...], tables: tuple[object, ...], state: tuple[Any, ...] | None
 ) -> Services:
     """Return what serves each role by its function and tables; as plain Python without a *state* to compile for.
 

@@ -8,7 +8,6 @@ run; (5) the other answers travel.
 What really runs is kept by this file alone, in the state of a central run: roles only have their beliefs. An attempt
 that would oversubscribe a machine, or run a task twice at once, stops the run.
 """
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from subak.federation.messages import (
     UPDATE,
     Outbox,
 )
-from subak.marks import call, inlined, noinline
+from subak.marks import Functions, call, inlined, noinline
 from subak.placement.claims import (
     KEPT,
     OUTBOX_FULL,
@@ -129,7 +128,7 @@ IDLE = 4  # of the services, behind those of the roles: what passes over heartbe
 
 @inlined
 def advance(  # noqa: C901, PLR0911  (each event is one way out)
-    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray
+    sim: Simulation, net: Network, services: Functions, tables: np.ndarray, due: np.ndarray
 ) -> int:
     """Take the next event; return HANDLE with the message to handle in *due* (MESSAGE[1]), NOTHING, or why to stop."""
     drop_dead(sim)
@@ -244,7 +243,7 @@ def take_message(sim: Simulation, net: Network, horizon: float, due: np.ndarray)
 
 @inlined
 def pass_over(
-    sim: Simulation, net: Network, services: Any, tables: np.ndarray, time: float, horizon: float, arrival: float
+    sim: Simulation, net: Network, services: Functions, tables: np.ndarray, time: float, horizon: float, arrival: float
 ) -> bool:
     """Pass over the heartbeats from that at *time* on which change nothing; return whether there were any.
 

@@ -1,5 +1,4 @@
 """Operations from outside: roles start, crash and restart, and machines change."""
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from subak.federation.messages import (
     WORKER,
     Outbox,
 )
-from subak.marks import call, inlined, noinline
+from subak.marks import Functions, call, inlined, noinline
 from subak.simulator.engine.state import NOW, UNTIL, Simulation
 from subak.simulator.federated.heartbeats.beats import IS_ON
 from subak.simulator.federated.heartbeats.idle import HEAR
@@ -25,14 +24,14 @@ from subak.simulator.mishaps.faults import ACTION_CRASH, ACTION_RESTART
 
 
 @inlined
-def serve(services: Any, tables: np.ndarray, role: int, now: float) -> int:
+def serve(services: Functions, tables: np.ndarray, role: int, now: float) -> int:
     """Hand the message that is due to a role; return the task that a global master's turn placed, or NOBODY."""
     return call(services, role, tables[role], now, 1)
 
 
 @inlined
 def order(
-    net: Network, services: Any, tables: np.ndarray, due: np.ndarray, now: float, address: int, kind: int
+    net: Network, services: Functions, tables: np.ndarray, due: np.ndarray, now: float, address: int, kind: int
 ) -> int:
     """Tell a role that it begins, or has lost its machine; return its role."""
     role = role_of(net, address)
@@ -54,7 +53,7 @@ def role_of(net: Network, address: int) -> int:
 
 @noinline
 def boot_all(
-    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
+    sim: Simulation, net: Network, services: Functions, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
     """Let every role begin: each local master, its standby behind it, then the workers."""
     clusters, masters = net.size[CLUSTERS], net.first[WORKER] - net.first[LOCAL_MASTER]
@@ -69,7 +68,7 @@ def boot_all(
 
 @noinline
 def change_machine(
-    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
+    sim: Simulation, net: Network, services: Functions, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
     """Tell a machine's local master of the operator's change, and the standby; then carry it out at its worker."""
     machine, now, is_there = due[0]["machine"], sim.clock[NOW], due[0]["shape"] != NOBODY
@@ -92,7 +91,7 @@ def change_machine(
 
 
 @noinline
-def catch_up(sim: Simulation, net: Network, services: Any, tables: np.ndarray) -> None:
+def catch_up(sim: Simulation, net: Network, services: Functions, tables: np.ndarray) -> None:
     """Account for the heartbeats that were passed over, so that whoever looks at the roles sees none missing."""
     if net.beats.size[IS_ON]:
         settle_all(net)
@@ -101,7 +100,7 @@ def catch_up(sim: Simulation, net: Network, services: Any, tables: np.ndarray) -
 
 @noinline
 def apply_faults(
-    sim: Simulation, net: Network, services: Any, tables: np.ndarray, due: np.ndarray, out: Outbox
+    sim: Simulation, net: Network, services: Functions, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
     """Crash or restart what the plan says is due before the next event."""
     faults = net.faults

@@ -1,6 +1,5 @@
 """Builds federations whose schedulers sample workers or deal tasks to groups."""
 import math
-from typing import Any
 
 import numpy as np
 
@@ -156,7 +155,9 @@ def _probes(batches: Batches, settings: Federation) -> int:
     return int(np.maximum(np.maximum(sizes, settings.probes_min), np.ceil(settings.probe_ratio * sizes)).sum())
 
 
-def shared_tables(roles: Any, simulation: Simulation, due: np.ndarray, out: Outbox) -> tuple[SharedTables, ...]:
+def shared_tables(
+    roles: tuple[object, ...], simulation: Simulation, due: np.ndarray, out: Outbox
+) -> tuple[SharedTables, ...]:
     """Return what the function works on that serves every role."""
     return (SharedTables(roles, simulation.tasks, due, out),) * 4
 

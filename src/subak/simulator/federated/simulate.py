@@ -2,7 +2,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from subak.placement.claims import (
 )
 from subak.placement.schedulers import HOLD_BACK_AFTER
 from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
-from subak.simulator.engine.run_loop import Progress, run_to_end
+from subak.simulator.engine.run_loop import LoopResult, Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.federated.engine import Services, build_services
@@ -257,6 +257,14 @@ def _served(
     return tuple(serve), tuple(tables)
 
 
+class Simulated(TypedDict):
+    """What a federation's simulation adds to an outcome."""
+
+    prepared: Prepared
+    loop_result: LoopResult
+    federated: Federated
+
+
 def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scenario)
     workload: Workload,
     fleet: Fleet,
@@ -267,12 +275,12 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     fixed: bool,
     until: float,
     on_progress: Callable[[Progress], None] | None = None,
-    check: Callable[[Simulation, Network, Any], None] | None = None,
+    check: Callable[..., None] | None = None,
     faults: FaultPlan | None = None,
     queues: TreeFile | None = None,
     failures: FailurePlan | None = None,
     hold_back_after: float = HOLD_BACK_AFTER,
-) -> dict[str, Any]:
+) -> Simulated:
     """Simulate one federation; return `prepared`, `loop_result` and `federated`. The arguments are those of `simulate`.
 
     Raises RunError when a role breaks a rule.

@@ -36,7 +36,7 @@ class Beginnings:
             must(self.times[task] <= most, "m", f"task {task} begins for the {self.times[task]}. time, {most} times "
                                                 "is the most that it may")
 
-    def see_attempt(self, row: Any) -> None:
+    def see_attempt(self, row: np.void) -> None:
         """Note what a local master has of an attempt: one that it ends for others does not count."""
         if row["state"] == ATTEMPT_KILLING and row["reason"] in (PREEMPTED, GANG_LOST):
             self._spare(row)

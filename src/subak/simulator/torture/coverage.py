@@ -5,6 +5,8 @@ The rows are those of federation/megha/transitions.py, and nothing may become wh
 from collections import Counter
 from typing import Any
 
+import numpy as np
+
 from subak.federation.megha import worker
 from subak.federation.megha.attempts import find_attempt
 from subak.federation.megha.global_master.state import PHASES
@@ -12,6 +14,7 @@ from subak.federation.megha.jobs import SUBMISSIONS
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK
 from subak.federation.megha.local_master import state as local_state
 from subak.federation.megha.local_master.state import ACTIVE, MACHINE_STATES
+from subak.federation.megha.roles import Megha
 from subak.federation.megha.transitions import ANY, TRANSITIONS
 from subak.federation.messages import (
     CATCH_UP,
@@ -32,8 +35,11 @@ from subak.federation.messages import (
 from subak.simulator.engine.state import NEXT_CHANGE
 from subak.simulator.federated.by_task import phases_by_task, states_by_task
 from subak.simulator.federated.network import on_the_way
+from subak.simulator.federated.simulate import Opened
 from subak.simulator.torture.folds import must
 from subak.simulator.torture.invariants import Watch
+
+Before = tuple[np.void | None, str, np.ndarray]  # the message of the next event, what it meets, phases of all tasks
 
 ENTRIES = {ENTRY_TOOK: "TOOK", ENTRY_GAVE: "GAVE", ENTRY_GONE: "GONE", ENTRY_SIZED: "SIZED"}
 BRINGS_NEWS = ("LAUNCHED", "REFUSED", "ENDED", "TOOK", "GAVE", "GONE")  # of others too
@@ -57,7 +63,7 @@ class Coverage:
         self.machine_state = ""  # of the machine that changes next
         self.submitted: Any = ()  # states of all tasks at their submitters, before what happens next
 
-    def look(self, opened: Any) -> tuple[Any, str, Any]:
+    def look(self, opened: Opened) -> Before:
         """Return what the next event is about, before it happens: (message, state, phases of all tasks)."""
         sim, net = opened.simulation, opened.network
         phases = phases_by_task(opened.roles)
@@ -71,7 +77,7 @@ class Coverage:
         message = net.flight[slots[0]].copy()
         return message, self.state(opened.roles, message, phases), phases
 
-    def state(self, roles: Any, message: Any, phases: Any = None) -> str:  # noqa: PLR0911
+    def state(self, roles: Megha, message: np.void, phases: np.ndarray | None = None) -> str:  # noqa: PLR0911
         """Return what a message meets at its receiver; *phases* are those of all tasks, where they are known."""
         kind, task, machine, to = KINDS[message["kind"]], message["task"], message["machine"], int(message["to"])
         role = HANDLER[message["kind"]]
@@ -93,7 +99,7 @@ class Coverage:
             return SUBMISSIONS[roles.jobs.state[task]]
         return PHASES[(phases_by_task(roles) if phases is None else phases)[task]]
 
-    def count(self, before: tuple[Any, str, Any], opened: Any, watch: Watch) -> None:
+    def count(self, before: Before, opened: Opened, watch: Watch) -> None:
         """Count what was handled, and check what has become of what it met. Raises Broken."""
         message, state, phases = before
         handled = opened.due[0]
@@ -117,7 +123,7 @@ class Coverage:
             after = self.state(opened.roles, handled)
             self.take(kind, state, state if handled["task"] in entries else after)
 
-    def of_entries(self, opened: Any, watch: Watch, phases: Any) -> set[int]:
+    def of_entries(self, opened: Opened, watch: Watch, phases: np.ndarray) -> set[int]:
         """Count what an update told of tasks; return these."""
         if not watch.entries:
             return set()
@@ -142,7 +148,7 @@ class Coverage:
         must(after in may, "j", f"{kind} made {state} {after}; it may be {', '.join(may)}")
 
     @staticmethod
-    def is_same(message: Any, handled: Any) -> bool:
+    def is_same(message: np.void, handled: np.void) -> bool:
         """Whether the message that was next is the one that was handled; only the time it travelled is counted up."""
         message["travelled"] = handled["travelled"]
         return bool(message.item() == handled.item())  # as tuples: NumPy compares field by field, 20 times as slowly

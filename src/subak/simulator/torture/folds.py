@@ -1,5 +1,6 @@
 """Computes a view independently from a ledger, and words broken invariants."""
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Broken(AssertionError):  # noqa: N818  (an invariant is broken)
     """An invariant does not hold; the text names it, with the numbers."""
 
 
-def must(truth: Any, rule: str, said: str) -> None:
+def must(truth: object, rule: str, said: str) -> None:
     """Raise Broken unless a rule holds."""
     if not truth:
         raise Broken(f"({rule}) {said}")
@@ -58,7 +59,7 @@ class Fold:
         self.held.clear()
         self.holder[:] = NOBODY
 
-    def apply(self, entry: Any, asked: Asked) -> None:
+    def apply(self, entry: Sequence[int], asked: Asked) -> None:
         """Apply one entry."""
         kind, machine, task, attempt = entry[0], entry[MACHINE_OF], entry[TASK_OF], entry[ATTEMPT_OF]
         if kind == ENTRY_WHOLE:

@@ -1,6 +1,5 @@
 """Prints messages: a line for the received one, and one for each answer."""
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +65,7 @@ def receiver(opened: Opened, message: np.void) -> str:
     return role_name(opened, int(HANDLER[kind]), number)
 
 
-def words(opened: Opened, message: Any) -> str:  # noqa: C901
+def words(opened: Opened, message: np.void) -> str:  # noqa: C901
     """Return a message in words, without what is nothing."""
     kind = int(message["kind"])
     name = KINDS[kind]

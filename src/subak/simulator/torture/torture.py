@@ -8,7 +8,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -42,6 +42,8 @@ from subak.simulator.torture.folds import Broken
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.message_text import event_words
 from subak.workload.table import STAGE_COLUMNS, Workload, make_workload
+
+Value = TypeVar("Value")
 
 CPU_AND_MEMORY = (Resource("cpu", 1.0, "cores"), Resource("memory", 1.0, "GB"))
 INTERVAL = 1e6  # of the timeline, in seconds
@@ -109,7 +111,7 @@ def random_case(seed: int) -> Case:
     """Draw a case from a seed."""
     random = np.random.default_rng([seed, 26])
 
-    def pick(*values: Any) -> Any:
+    def pick(*values: Value) -> Value:
         return values[random.integers(len(values))]
 
     machines = [(int(pick(1, 2, 4, 4)), int(pick(1, 2, 4, 8))) for _ in range(random.integers(2, 13))]
@@ -239,7 +241,7 @@ def _random_settings(
     random: np.random.Generator, masters: int, clusters: int, queues: list[str], used: list[str], faulty: bool,
     standby: bool,
 ) -> Federation:
-    def pick(*values: Any) -> Any:
+    def pick(*values: Value) -> Value:
         return values[random.integers(len(values))]
 
     delay = float(pick(0.0, 0.0005, 0.01, 0.1))

@@ -49,7 +49,7 @@ class Watched:
         self.before: dict[int, Any] = {}  # of each global master, for (f)
         self.entries: list[tuple[int, int, int, int]] = []  # (kind, task, its round, attempt) of the last message
 
-    def rows(self, row: np.ndarray, heads: np.ndarray, machine: int) -> list[Any]:
+    def rows(self, row: np.ndarray, heads: np.ndarray, machine: int) -> list[np.void]:
         """Return the rows of a machine, and check their links."""
         found, before, number = [], NOBODY, heads[machine]
         while number != NOBODY:

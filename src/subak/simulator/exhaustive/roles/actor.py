@@ -127,7 +127,7 @@ class Actor:
         self.scope = Scope(self.machines, opened.roles.masters[0].lane_span)
         self.normalise = NORMALISERS[type(self.state)]
 
-    def served(self, opened: Opened) -> dict[int, Any]:
+    def served(self, opened: Opened) -> dict[int, tuple[object, ...]]:
         """Return what the functions of its roles work on."""
         topology, rules, tasks = opened.roles.topology, opened.roles.rules, opened.simulation.tasks
         shapes, inbox, out = Requests(tasks.request, tasks.constraint_set), self.inbox, self.out

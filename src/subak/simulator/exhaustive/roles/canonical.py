@@ -422,12 +422,12 @@ def knows_ended(state: Any) -> int:
     return bits_of(ended)
 
 
-def over_for_good(state: Any) -> int:
+def over_for_good(state: object) -> int:
     """Return the tasks (bits) of whose end a submitter has heard; 0 of other roles."""
     return bits_of(np.flatnonzero(state.jobs.state == SUBMISSION_ENDED).tolist()) if isinstance(state, Desk) else 0
 
 
-def closed(state: Any) -> int:
+def closed(state: object) -> int:
     """Return the tasks (bits) that have ended for their submitter and whose rows may be others'; 0 of other roles."""
     if not isinstance(state, Desk):
         return 0
@@ -450,12 +450,12 @@ def _finished(rows: Attempts, over: int) -> list[int]:
     return used["task"][(used["state"] == over) & (used["reason"] == FINISHED_WELL)].tolist()
 
 
-def speaks(state: Any) -> bool:
+def speaks(state: object) -> bool:
     """Whether it is a local master that speaks for its cluster."""
     return isinstance(state, LocalMaster) and bool(state.scalar[ACTIVE])
 
 
-def epoch_of(state: Any) -> int:
+def epoch_of(state: object) -> int:
     """Return the epoch of a local master, or the latest that a worker obeys; 0 of other roles."""
     if isinstance(state, LocalMaster):
         return int(state.scalar[EPOCH])
@@ -494,7 +494,7 @@ def has_wrong_books(local: LocalMaster, machines: list[int], request: np.ndarray
     return False
 
 
-def highest_number(state: Any, machines: list[int]) -> int:
+def highest_number(state: object, machines: list[int]) -> int:
     """Return the highest number of a start or report that a local master has given, 0 of other roles."""
     return int(state.machine["starts"][machines].max()) if isinstance(state, LocalMaster) else 0
 
