@@ -4,10 +4,23 @@ A process that serves messages in plain Python, such as a worker, loads no Numba
 what is marked, before and after, known to it.
 """
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Functions = Sequence[Callable[..., int]]  # of all roles: of their tables, the time, and how many messages they serve
+
+
+class Signature(Protocol):
+    """What a function is compiled for, as Numba has it."""
+
+    @property
+    def args(self) -> tuple[object, ...]:
+        """The types of its arguments."""
+
+    @property
+    def return_type(self) -> object:
+        """The type of its result."""
+
 
 COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 INLINED, NOINLINE = "inlined", "noinline"

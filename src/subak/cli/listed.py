@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from subak.cli.ending import loading
 
 if TYPE_CHECKING:
+    from typer._click import Command as ClickCommand
     from typer._click import Context, HelpFormatter
 
 LOOK: Any = {"rich_markup_mode": "markdown", "pretty_exceptions_enable": False, "add_completion": False}
@@ -28,7 +29,7 @@ class Listed(NamedTuple):
         """Return what a list of commands shows."""
         return TyperCommand(self.name, help=self.summary, rich_help_panel=self.panel)
 
-    def load(self) -> Any:
+    def load(self) -> "ClickCommand":
         """Return the command itself."""
         with loading():
             found = pkgutil.resolve_name(self.where)
@@ -131,7 +132,7 @@ class ListedGroup(Group):
         self.found = Commands(self.listed)
         self.commands = self.found
 
-    def get_command(self, ctx: "Context", cmd_name: str) -> Any:
+    def get_command(self, ctx: "Context", cmd_name: str) -> "ClickCommand | None":
         """Return the line of a command, None where there is none of that name."""
         return self.found.lines.get(cmd_name)
 
@@ -139,7 +140,7 @@ class ListedGroup(Group):
         """Return their names, in the order of the help."""
         return list(self.found.data)
 
-    def resolve_command(self, ctx: "Context", args: list[str]) -> tuple[str | None, Any, list[str]]:
+    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, ClickCommand | None, list[str]]":
         """Return the command that is called, by its name, and what is left for it."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else self.found[name], rest

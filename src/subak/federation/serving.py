@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.core.typing.templates import Signature
 
 from subak.federation.messages import Outbox
 from subak.kernels.state import StateAt, addressed, type_of, typed
 from subak.kernels.together import kernels_of
+from subak.marks import Signature
 from subak.workload.tasks import Tasks
 
 ENTRY_POINT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_int64)

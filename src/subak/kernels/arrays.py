@@ -12,7 +12,7 @@ LARGE = 1 << 22  # bytes of an array for which NumPy asks for large pages
 LINE = 64  # bytes that a processor's cache takes at once
 
 
-def arrays_of(state: Any, name: str = "") -> dict[str, np.ndarray]:
+def arrays_of(state: object, name: str = "") -> dict[str, np.ndarray]:
     """Return every array of a state of tuples and lists, by its place in them."""
     if isinstance(state, np.ndarray):
         return {name: state}

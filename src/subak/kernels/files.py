@@ -132,7 +132,7 @@ def _unpacked(content: bytes) -> Any:
     return pickle.loads(body)
 
 
-def write(path: Path, value: Any, dumps: Callable[[Any], bytes] = pickle.dumps) -> None:
+def write(path: Path, value: object, dumps: Callable[[object], bytes] = pickle.dumps) -> None:
     """Write a file that appears whole, of what *dumps* makes of a value.
 
     A digest, not fsync, guards against what a crash of the machine leaves.

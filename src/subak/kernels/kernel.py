@@ -24,7 +24,7 @@ def by_address() -> bool:
 
 
 @functools.cache
-def function_type(signature: Any) -> Any:
+def function_type(signature: Any) -> types.FunctionType:
     """Return the type of a compiled function passed as an argument: one engine serves every policy of a signature."""
     return types.FunctionType(signature)
 

@@ -3,9 +3,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba import types
 from numba.extending import overload
 
-from subak.marks import make_known_to
+from subak.marks import Function, Signature, make_known_to
 
 # as in numba_internals/dispatch.py, without what is private
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False}
@@ -18,19 +19,22 @@ def is_compiled(name: str) -> bool:
     return bool(settings.DISABLE_JIT)
 
 
-def kernel(function: Any) -> Any:
+def kernel(function: Function) -> Function:
     """Compile *function* on its first call for each set of types."""
-    return numba.njit(**FLAGS)(function)
+    compiled: Any = numba.njit(**FLAGS)(function)
+    return compiled
 
 
 def kernel_of(
-    signature: Any, function: Any, cache: bool = True, checked: bool = False, by_python: bool = True,
-) -> Any:
+    signature: Signature | tuple[types.Type, ...], function: Function, cache: bool = True, checked: bool = False,
+    by_python: bool = True,
+) -> Function:
     """Compile *function* now for exactly *signature*; *checked*: an index of its own out of bounds raises IndexError.
 
     What it calls is not checked. Python may call it in any case, and nothing is kept.
     """
-    return numba.njit(signature, **{**FLAGS, "boundscheck": checked})(function)
+    compiled: Any = numba.njit(signature, **{**FLAGS, "boundscheck": checked})(function)
+    return compiled
 
 
 def _for_kernels(function: Callable[..., Any]) -> None:

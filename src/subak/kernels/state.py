@@ -25,7 +25,7 @@ else:  # nothing is compiled for addresses
     StateAt = StatesAt = None  # type: ignore[misc, assignment]
 
 
-def type_of(state: Any) -> Any:
+def type_of(state: object) -> types.Type:
     """Return the type of a state, to compile for its address. Raises TypeError where states of a list differ."""
     if isinstance(state, tuple):
         kinds = [type_of(each) for each in state]
@@ -38,7 +38,7 @@ def type_of(state: Any) -> Any:
     return typeof(state)
 
 
-def typed(value: Any, by: Callable[[Any], Any] = typeof) -> Any:
+def typed(value: object, by: Callable[[object], types.Type] = typeof) -> types.Type:
     """Return the type that *by* finds for a value; found once for all that are alike, as it takes Numba 50 ms."""
     key = by, _kind(value)
     if key not in TYPES:
@@ -76,7 +76,7 @@ class Addressed:
         return self.words.ctypes.data
 
 
-def addressed(state: Any) -> Addressed:
+def addressed(state: object) -> Addressed:
     """Write the words of a state. Raises TypeError where it holds something else."""
     inner: list[np.ndarray] = []
     return Addressed(state, np.array(_words(state, inner), np.int64), tuple(inner))

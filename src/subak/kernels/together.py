@@ -28,7 +28,7 @@ compile_told()
 Job = tuple[Any, Callable[..., Any]]  # a signature, and the function to compile for it
 
 
-def kernels_of(jobs: list[Job]) -> list[Any]:
+def kernels_of(jobs: list[Job]) -> list[Callable[..., int]]:
     """Return the compiled function of each job, as `kernel_of` does."""
     missing = [] if not by_address() or kernel_folder() is None else [
         job for job in jobs if not is_compiled(job[1].__name__)]

@@ -17,6 +17,7 @@ import rich.progress
 import rich.text
 from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
 
+from subak.json_type import Json
 from subak.output.plain import STEERING, plain
 from subak.report.number_text import seconds_text
 
@@ -40,7 +41,7 @@ class Console(rich.console.Console):
         if not (stderr or self.is_terminal or {"width", "file"} & options.keys() or "COLUMNS" in os.environ):
             self.width = PIPED_WIDTH
 
-    def render_str(self, text: str, **options: Any) -> rich.text.Text:
+    def render_str(self, text: str, **options: Json) -> rich.text.Text:
         """Return a string as it is printed, wherever it stands: rich asks here for every one."""
         return super().render_str(plain(text), **{**options, "markup": False, "emoji": False})
 

@@ -23,6 +23,7 @@ from subak.federation.megha.roles import Megha
 from subak.federation.megha.topology import OFF, PAPER
 from subak.federation.messages import NOBODY, NOT_FREE, REASONS
 from subak.federation.pigeon import Pigeon
+from subak.federation.sampling import sparrow
 from subak.federation.sampling.dodoor import Dodoor
 from subak.federation.sampling.eagle import Eagle
 from subak.federation.sampling.hawk import Hawk
@@ -36,6 +37,8 @@ from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.simulate import Federated
 from subak.simulator.outcome import Outcome
 from subak.workload.table import Workload
+
+Sampled = sparrow.Sparrow | Hawk | Eagle | Dodoor  # federations that sample
 
 PARTS = ("framework_queueing", "processing", "worker_queueing", "communication")  # Megha section II
 VIEWS_MAX = 5_000  # of a global master and a shape whose views are written down, those of most tasks first
@@ -102,7 +105,7 @@ def _states(federated: Federated) -> np.ndarray:
     return states_by_task(federated.roles) if federated.states is None else federated.states
 
 
-def owners(roles: object) -> np.ndarray:
+def owners(roles: Megha | Sampled | Pigeon) -> np.ndarray:
     """Return int32[task]: the global master, scheduler or distributor of each task."""
     if isinstance(roles, Megha):
         return np.asarray(roles.jobs.asked["owner"])
@@ -110,13 +113,13 @@ def owners(roles: object) -> np.ndarray:
     return np.asarray(batches.scheduler[batches.of_task])
 
 
-def batches_of(roles: Any) -> Batches:
+def batches_of(roles: Sampled | Pigeon) -> Batches:
     """Return the batches of a federation that samples or deals."""
     batches: Batches = (roles if isinstance(roles, Pigeon) else sampling_of(roles)).batches
     return batches
 
 
-def sampling_of(roles: Any) -> Any:
+def sampling_of(roles: Sampled) -> sparrow.Sparrow:
     """Return the part of a federation that Sparrow, Hawk, Eagle and Dodoor have in common."""
     if isinstance(roles, Eagle):
         return roles.hawk.sparrow

@@ -31,7 +31,7 @@ class StateAt(types.Type):
         self.state = state
         super().__init__(f"StateAt({_short(state)})")
 
-    def can_convert_to(self, _typing: Any, other: Any) -> Any:
+    def can_convert_to(self, _typing: object, other: types.Type) -> Conversion | None:
         """Return whether it may be given where *other* is taken: a state as it is."""
         return Conversion.safe if other == self.state else None
 

@@ -9,16 +9,30 @@ import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, Protocol
 
 from llvmlite.binding import address_of_symbol
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler import CompileResult
+from numba.core.cpu import CPUContext
 from numba.core.serialize import dumps
+from numba.core.typing.templates import Signature
 
 from subak.kernels.files import KERNEL, LOCK, DamagedError, kernel_folder, lock, read, remove_unused, say, unlock, write
 from subak.kernels.numba_internals.key import UnknownValueError, signature_key, source_key
 
 WAITS_MAX = 100  # of waiting for others, who all may fail
+
+
+class Compiled(Protocol):
+    """A compiled function, as Numba's compiler hands it on."""
+
+    library: JITCodeLibrary
+    codegen: JITCPUCodegen
+
+    def _reduce(self) -> tuple[object, ...]:
+        """Return it as `_rebuild` takes it."""
+        raise NotImplementedError
 
 
 class KernelCache:
@@ -46,7 +60,7 @@ class KernelCache:
         finally:
             self._held = outer
 
-    def load_overload(self, signature: Any, target: Any) -> Any:
+    def load_overload(self, signature: Signature, target: CPUContext) -> CompileResult | None:
         """Return the kernel compiled for *signature*; None if this process is to compile it."""
         path = self._path(signature, target.codegen())
         if path is None:
@@ -69,7 +83,7 @@ class KernelCache:
             self._held.callback(unlock, path, descriptor)
         return descriptor is not None
 
-    def save_overload(self, signature: Any, compiled: Any) -> None:
+    def save_overload(self, signature: Signature, compiled: Compiled) -> None:
         """Keep a compiled kernel, where that is possible."""
         path = self._path(signature, compiled.codegen)
         if path is None or compiled.library.has_dynamic_globals:

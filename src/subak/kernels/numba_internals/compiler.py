@@ -3,13 +3,14 @@
 Nothing of Numba's is changed for others in the process: what differs is in classes of ours.
 """
 import hashlib
+from types import FunctionType
 from typing import Any
 
 import llvmlite.binding as ll
 from numba.core import datamodel, types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.datamodel.models import TupleModel
 from numba.core.itanium_mangler import mangle
 from numba.core.targetconfig import ConfigStack
@@ -197,7 +198,7 @@ MODELS.register(types.NamedTuple, _TablesModel)
 class Compiler(CompilerBase):
     """Numba's compiler with short symbols, and tables that are passed whole."""
 
-    def compile_extra(self, function: Any) -> Any:
+    def compile_extra(self, function: FunctionType) -> CompileResult:
         """Compile a function."""
         context = self.state.targetctx  # this function's own copy of Numba's
         context.mangler, context.data_model_manager = _short_name, MODELS
@@ -205,11 +206,11 @@ class Compiler(CompilerBase):
             context.get_function = without_wrapping(context)
         return super().compile_extra(function)  # type: ignore[no-untyped-call]
 
-    def define_pipelines(self) -> list[Any]:
+    def define_pipelines(self) -> list[PassManager]:
         """Return the one list of passes."""
         return [self.passes(_UseWholeLibrary)]
 
-    def passes(self, *library_passes: Any) -> Any:
+    def passes(self, *library_passes: Any) -> PassManager:
         """Return Numba's passes and those that choose where the code goes."""
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         for each in library_passes:
@@ -221,7 +222,7 @@ class Compiler(CompilerBase):
 class OuterCompiler(Compiler):
     """Compiles a kernel of one signature."""
 
-    def define_pipelines(self) -> list[Any]:
+    def define_pipelines(self) -> list[PassManager]:
         """Return the one list of passes."""
         return [self.passes(_UseOuterLibrary)]
 
@@ -229,13 +230,13 @@ class OuterCompiler(Compiler):
 class InnerCompiler(Compiler):
     """Compiles a function that only kernels call."""
 
-    def compile_extra(self, function: Any) -> Any:
+    def compile_extra(self, function: FunctionType) -> CompileResult:
         """Compile a function; with checked accesses to arrays, where its caller has them."""
         if caller_is_checked():
             self.state.flags.boundscheck = self.state.targetctx.enable_boundscheck = True
         return super().compile_extra(function)
 
-    def define_pipelines(self) -> list[Any]:
+    def define_pipelines(self) -> list[PassManager]:
         """Return the one list of passes."""
         return [self.passes(_UseInnerLibrary)]
 

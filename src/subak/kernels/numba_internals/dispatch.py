@@ -14,13 +14,18 @@ from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.typeinfer import register_dispatcher
-from numba.core.typing.templates import _OverloadFunctionTemplate, infer, infer_global, make_overload_template
+from numba.core.typing.templates import (
+    _OverloadFunctionTemplate,
+    infer,
+    infer_global,
+    make_overload_template,
+)
 
 import subak.kernels.numba_internals.calls  # noqa: F401  (Numba knows of it from then on)
 from subak.kernels.numba_internals.cache import KernelCache, is_kept
 from subak.kernels.numba_internals.compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
 from subak.kernels.numba_internals.interrupts import heard_outside_of_llvm
-from subak.marks import COMPILED_AS, INLINED, make_known_to
+from subak.marks import COMPILED_AS, INLINED, Signature, make_known_to
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -115,7 +120,8 @@ def _wide(kind: Any) -> Any:
 
 
 def kernel_of(
-    signature: Any, function: Function, cache: bool = True, checked: bool = False, by_python: bool = True,
+    signature: Signature | tuple[types.Type, ...], function: Function, cache: bool = True, checked: bool = False,
+    by_python: bool = True,
 ) -> Function:
     """Compile *function* now for exactly *signature*; with *cache* off as a user's policy: uncached, may allocate.
 

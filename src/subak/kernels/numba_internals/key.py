@@ -21,7 +21,9 @@ import numba
 import numpy as np
 from numba.core import config as numba_config
 from numba.core import sigutils, types
+from numba.core.codegen import JITCPUCodegen
 from numba.core.dispatcher import Dispatcher
+from numba.core.typing.templates import Signature
 
 from subak.kernels.numba_internals.addresses import StateAt, StatesAt
 from subak.marks import COMPILED_AS
@@ -47,7 +49,7 @@ def source_key(function: FunctionType) -> str:
     return _digest(_surroundings(), *sorted(_description(each)[0] for each in reached_from(function)))
 
 
-def signature_key(signature: Any, target: Any) -> str:
+def signature_key(signature: Signature, target: JITCPUCodegen) -> str:
     """Return the digest of a signature, or a tuple of types, and of the processor that *target* makes code for."""
     arguments, result = sigutils.normalize_signature(signature)
     return _digest(*(type_text(each) for each in (*arguments, result)), repr(target.magic_tuple()))
@@ -63,7 +65,7 @@ def reached_from(function: FunctionType) -> list[FunctionType]:
     return list(found)
 
 
-def type_text(kind: Any) -> str:
+def type_text(kind: types.Type) -> str:
     """Return what tells a type of Numba from all others; Numba's own name of a tuple leaves out its fields' names."""
     if isinstance(kind, TUPLE):
         parts = ", ".join(type_text(each) for each in kind)

@@ -5,7 +5,7 @@ Compiled, a view is the same words under another type and costs nothing; in plai
 be written to. The run's random numbers stay writable: to draw one is to change their state. Run times are not handed
 over at all: their estimates stand in their places.
 """
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import types
@@ -14,20 +14,22 @@ from numba.extending import intrinsic, overload
 from subak.marks import inlined
 from subak.workload.tasks import Tasks
 
+State = TypeVar("State")
+
 STAYS_WRITABLE = frozenset({"random"})
 
 
-def read_only_type(kind: Any) -> Any:
+def read_only_type(kind: types.Type) -> types.Type:
     """Return the type of an array, or of a tuple of arrays, as a policy sees it."""
     return _retyped(kind, readonly=True)
 
 
-def read_only(state: Any) -> Any:
+def read_only(state: State) -> State:
     """Return *state*, an array or a named tuple of arrays, as what can only be read."""
     return _views(state, writable=False)
 
 
-def writable(state: Any) -> Any:
+def writable(state: State) -> State:
     """Return what *state* was before `read_only`; for functions that check what they write."""
     return _views(state, writable=True)
 

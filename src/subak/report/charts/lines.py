@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from subak.json_type import Json
 from subak.measures.runs import Run
 from subak.report.charts.parts import Row, colour, faded
 
@@ -62,7 +63,7 @@ def exceedances(table: pl.DataFrame, least: float, x: str = "value", y: str = "s
 
 
 def line_chart(drawn: Lines, runs: list[Run], reading: Reading, least: float | None = None,
-               **options: Any) -> alt.Chart:
+               **options: Json) -> alt.Chart:
     """Start a chart of thin lines in y, a colour a scheduler and a dash for what is shown.
 
     With *least*, y is on a logarithmic axis from there: smaller values are drawn on its end, and zero with them where

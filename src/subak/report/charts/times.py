@@ -8,11 +8,12 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import altair as alt
 import polars as pl
 
+from subak.json_type import Json
 from subak.measures import series
 from subak.measures.runs import Run
 from subak.report.charts.lines import Reading
@@ -65,7 +66,7 @@ class Times(NamedTuple):
             return Reading(f"{self.word} since the start", "number", y, y_text)
         return Reading(self.zone, "instant", y, y_text, 1000 * self.begins.timestamp(), 1000 * self.size)
 
-    def x(self, field: str = "x", title: str | None = None, zooms: bool = True, **options: Any) -> alt.X:
+    def x(self, field: str = "x", title: str | None = None, zooms: bool = True, **options: Json) -> alt.X:
         """Return the axis, of a column in its unit; *zooms*: whether its chart is by itself, and may be zoomed into."""
         length = self.span / self.size
         return alt.X(f"{field}:Q", title=title or self.title, axis=self.ticks(zooms),

@@ -57,7 +57,7 @@ def without_ended(
 
 def with_arriving(
     sim: Simulation, states: tuple[object, ...], fresh: Simulation, leaf: np.ndarray
-) -> tuple[Simulation, tuple[Any, ...]]:
+) -> tuple[Simulation, tuple[object, ...]]:
     """Return a simulation and what is beside it with the rows of *fresh* behind its own, and room for all of them.
 
     *leaf* is int32[task], the leaves of the new ones in a tree of queues; empty where there is none.
