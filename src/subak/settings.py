@@ -7,11 +7,12 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol, TypeVar, get_args, get_type_hints
+from typing import NamedTuple, Protocol, TypeVar, get_args, get_type_hints
 
 import msgspec
 
 from subak.errors import InputError
+from subak.json_type import Json
 
 # headings of the help
 INPUT, TIME, FAIR = "What is scheduled on what", "Time", "Fair shares"
@@ -122,7 +123,7 @@ def refuse_unused(settings: msgspec.Struct, schedulers: Iterable[Named], prefix:
             raise InputError(f"{prefix}{name}: none of the schedulers {names} {users.need}")
 
 
-def used_by(settings: msgspec.Struct, scheduler: Named) -> dict[str, Any]:
+def used_by(settings: msgspec.Struct, scheduler: Named) -> dict[str, Json]:
     """Return the settings off their defaults, without those that a scheduler does not use."""
     known = declared(type(settings))
     return {name: value for name, value in changed_settings(settings).items()

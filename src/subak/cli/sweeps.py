@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from typer.models import ArgumentInfo
 
 from subak.cli.options import OPTIONS, Given, Option, takes_options
 from subak.errors import InputError
@@ -20,7 +21,7 @@ SWEPT = {name: option.kind for name, option in OPTIONS.items()
          if option.kind in (int, float, str) and name != "workload"}
 
 
-def takes_lists(argument: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def takes_lists(argument: ArgumentInfo) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Put the options of a scenario into a command, as `takes_scenario` does; numbers and words are lists of them.
 
     *argument* is the command's first, which names a study file or a workload.

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numba
@@ -22,6 +22,7 @@ from subak.experiment.measuring import Asked, Measured, measure
 from subak.experiment.scenario import APART, IN_MEMORY, Scenario, settings_of
 from subak.fleet.edits import overcommitted
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
+from subak.json_type import Json
 from subak.measures import of_run as measures
 from subak.measures.batch import has_bound, lower_bound, stints
 from subak.measures.energy.measure import refuse_energy
@@ -283,7 +284,7 @@ def scenario_window(scenario: Scenario, workload: Workload) -> Window:
     return window_of(workload, scenario.measure_from, scenario.measure_until)
 
 
-def terms_of(scenario: Scenario, name: str) -> dict[str, Any]:
+def terms_of(scenario: Scenario, name: str) -> dict[str, Json]:
     """Return what a run of a scheduler is told of a scenario: the settings of runs that the scheduler uses."""
     used = used_by(scenario, named_scheduler(name, scenario.parameters))
     return {each: value for each, value in used.items() if each in RunSettings.__struct_fields__}
@@ -473,7 +474,7 @@ def write_scenario(
     write_toml(scenario_values(one), partial / "scenario.toml")
 
 
-def scenario_values(scenario: Scenario) -> dict[str, Any]:
+def scenario_values(scenario: Scenario) -> dict[str, object]:
     """Return what a scenario file says: what differs from the defaults, and what it is about."""
     about = {name: getattr(scenario, name) for name in ("workload", "schedulers", "seeds")}
     changed = {**about, **changed_settings(scenario)}
