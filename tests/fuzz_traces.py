@@ -113,6 +113,9 @@ SACCT = Format("sacct", "x.txt", ("JobID|State|Submit|Start|Elapsed|Timelimit|NN
     1: ("x", "DONE", "completed", "COMPLETE"), 2: (*INSTANT, "1e13"), 3: (*INSTANT, "1e13"),
     4: ("x", "1:2", "-5", "1e13", "25:61:00", "1-02:03"), 5: ("x", "-1", "1:2"), 6: ("x", "1.5", "-1", "99999999999"),
     7: ("x", "cpu=x", "mem=4Q,cpu=1", "cpu=1e30", "cpu=99999999999", "cpu=-1")}, "x.txt", {}, 1)
+ENDS = Format("sacct", "ends.txt", ("JobID|State|Submit|Start|End|ReqTRES", *(
+    f"{row}|COMPLETED|1704110{row}00|1704111000|17041{row}4600|cpu=4" for row in (1, 2, 3))), "|",
+    {4: (*INSTANT, "1e13")}, "ends.txt", {}, 1)
 HELIOS_LINE = "{},u1,vc1,8,16,2,COMPLETED,2020-06-09 18:4{}:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0"
 HELIOS = Format("helios", "cluster_log.csv", (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue",
@@ -173,8 +176,8 @@ BORG_MACHINES = Format("google2019", "T/machine_events.csv", (
     {"T/instance_events.csv": "".join(f"{line}\n" for line in INSTANCE_ROWS)}, 1)
 FORMATS = {"tr": TR, "swf": SWF, "frontier": FRONTIER, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
            "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES,
-           "table": TABLE, "sacct": SACCT, "supercloud": SUPERCLOUD, "acme": ACME, "pai2020": PAI, "fdata": FDATA, "pm100": PM100,
-           "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "dlrm2025": DLRM,
+           "table": TABLE, "sacct": SACCT, "sacct-ends": ENDS, "supercloud": SUPERCLOUD, "acme": ACME, "pai2020": PAI,
+           "fdata": FDATA, "pm100": PM100, "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "dlrm2025": DLRM,
            "google2019": BORG, "google2019-machines": BORG_MACHINES}
 JSON_READERS = ("rumen", "philly", "pods", "wfformat")  # whose cases are below
 

@@ -17,8 +17,8 @@ from subak.workload.readers.options import Options
 QUIRKS = 200
 # A line is a job, or several alike tasks
 OF_JOBS = (
-    "swf", "frontier", "table", "sacct", "helios", "azure", "supercloud", "acme", "pai2020", "fdata", "pm100", "in2p3",
-    "dlrm2025")
+    "swf", "frontier", "table", "sacct", "sacct-ends", "helios", "azure", "supercloud", "acme", "pai2020", "fdata",
+    "pm100", "in2p3", "dlrm2025")
 TOKENS = (
     "", " ", "Unknown", "None", "NULL", "nan", "-", "0", "-1", "INVALID", "4294967295", "4294967294", "1e13", "x",
     "1.5", "12:00", "1-02:03:04", "500m", "16G", "4Gn", "2024-03-31T02:30:00", "1970-01-01T01:00:00", "'", '"',
@@ -92,7 +92,7 @@ def test_quirks_are_kept_dropped_or_refused_and_nothing_else_changes(tmp_path, n
         account = conversion.accounts[0]
         ends["dropped" if account.dropped else "kept"] += 1
         account.check()
-        if form.reader in OF_JOBS:
+        if name in OF_JOBS:
             others = "".join(f"{line}\n" for row, line in enumerate(form.lines) if row != place)
             untouched = work(read(tmp_path / "others", form, others))
             assert untouched <= work(conversion), f"{name}/{number}"
@@ -107,5 +107,5 @@ def test_quirks_are_kept_dropped_or_refused_and_nothing_else_changes(tmp_path, n
                 assert load.kept == pytest.approx(hours * unit, rel=1e-3, abs=1e-9)
     assert ends.total() == QUIRKS
     assert ends["refused"] < QUIRKS
-    if form.reader in OF_JOBS:
+    if name in OF_JOBS:
         assert ends["dropped"] > 0 < ends["kept"]

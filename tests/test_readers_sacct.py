@@ -237,6 +237,70 @@ def test_a_missing_time_limit_is_a_remark(tmp_path):
 def test_needed_columns_are_named(tmp_path):
     with pytest.raises(InputError, match=r"line 1: must name the columns JobID, .*; Start is missing"):
         read(tmp_path, "1|2", head="JobID|Submit|Elapsed|State|ReqTRES")
+    with pytest.raises(InputError, match=r"State, Elapsed or End, and AllocTRES, .*; Elapsed is missing"):
+        read(tmp_path, "1|2", head="JobID|Submit|Start|State|ReqTRES")
+    with pytest.raises(InputError, match=r"; AllocTRES is missing"):
+        read(tmp_path, "1|2", head="JobID|Submit|Start|State|End")
+
+
+ENDS = "JobID|Submit|Start|End|State|AllocTRES"
+SPANNED = "jobs without Elapsed (they ran from Start to End, with what they were suspended)"
+
+
+def ended(number, end, state="COMPLETED", elapsed=None, tres="cpu=8,node=1"):
+    """A line of ENDS: submitted at 0, started at 60; with *elapsed* a line of ENDS and Elapsed."""
+    end = end if isinstance(end, str) else str(MONDAY + end)
+    more = [] if elapsed is None else [elapsed]
+    return "|".join([number, str(MONDAY), str(MONDAY + 60), end, state, tres, *more])
+
+
+def test_without_elapsed_a_job_runs_from_start_to_end(tmp_path):
+    conversion = read(
+        tmp_path,
+        ended("1", 90),
+        ended("2", 60, state="FAILED"),
+        ended("3", "Unknown", state="RUNNING"),
+        ended("4", 50),
+        ended("5", "Unknown"),
+        ended("6", 60, state="CANCELLED by 5", tres=""),
+        head=ENDS,
+    )
+    assert [row[2:] for row in tasks(conversion)] == [(0.0, 30.0, 60.0, "FINISH"), (0.0, 0.0, 60.0, "FAIL")]
+    assert conversion.accounts[0].dropped == {
+        "still runs, and how long it has run is not given": 1, "ends before it starts": 1,
+        "how long it ran is unknown": 1, "never started, so its run time is unknown": 1}
+    assert conversion.loads[0].guessed_rows == 3  # of one that still runs the work is lost, at the mean of the others
+    assert conversion.remarks[SPANNED] == 2
+
+
+def test_elapsed_counts_before_end(tmp_path):
+    """It leaves out what a job was suspended; a running job has it, and no end."""
+    conversion = read(
+        tmp_path, ended("1", 90, elapsed="00:00:20"), ended("2", "Unknown", state="RUNNING", elapsed="00:00:40"),
+        ended("3", 110, elapsed=""), head=f"{ENDS}|Elapsed")
+    assert [row[3] for row in tasks(conversion)] == [20.0, 40.0, 50.0]
+    assert conversion.remarks[SPANNED] == 1
+    assert SPANNED not in read(tmp_path, job()).remarks
+
+
+def test_an_end_in_the_hour_that_comes_twice_is_after_the_start(tmp_path):
+    """Clocks in Paris went from 03:00 back to 02:00 on 2024-10-27."""
+    line = "1|2024-10-27T02:10:00|2024-10-27T02:50:00|2024-10-27T02:20:00|COMPLETED|cpu=8,node=1"
+    assert tasks(read(tmp_path, line, head=ENDS, zone="Europe/Paris"))[0][3] == 1800.0
+
+
+@pytest.mark.parametrize("end", ["soon", "1e13"])
+def test_an_end_that_is_no_instant_is_named(tmp_path, end):
+    with pytest.raises(InputError, match=f"line 2: End must be .*not {end.replace('1e13', '10000000000000.0')}"):
+        read(tmp_path, ended("1", end), head=ENDS)
+
+
+def test_a_running_job_of_the_database_is_dropped_with_a_reason(tmp_path):
+    head = "id_job,state,time_submit,time_start,time_end,cpus_req"
+    conversion = read(tmp_path, f"1,3,{MONDAY},{MONDAY},{MONDAY + 30},8", f"2,1,{MONDAY},{MONDAY},0,8",
+                      name="supercloud", head=head)
+    assert conversion.accounts[0].dropped == {"still runs, and how long it has run is not given": 1}
+    assert SPANNED not in conversion.remarks
 
 
 # Helios

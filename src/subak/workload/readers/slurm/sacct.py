@@ -7,9 +7,9 @@ The commands, for a month; times are in seconds since 1970, so that no change to
     fields=JobID,Partition,Account,User,Submit,Eligible,Start,Elapsed,Timelimit,State,NNodes,NTasks,ReqTRES,AllocTRES
     sacct -aXP --noconvert -S 2024-01-01 -E 2024-02-01 --format=$fields > jobs.txt
 
-JobID, Submit, Start, Elapsed and State are needed, and AllocTRES, ReqTRES or NCPUS; the others may be missing, and more
-are not read. Times may also be ISO 8601, as sacct prints them without SLURM_TIME_FORMAT: `--zone Europe/Paris` says on
-which clocks. Unknown, None, 0 and 4294967295 are unknown. A `|` in JobName is read as part of it.
+JobID, Submit, Start and State are needed, Elapsed or End, and AllocTRES, ReqTRES or NCPUS; the others may be missing,
+and more are not read. Times may also be ISO 8601, as sacct prints them without SLURM_TIME_FORMAT: `--zone Europe/Paris`
+says on which clocks. Unknown, None, 0 and 4294967295 are unknown. A `|` in JobName is read as part of it.
 
 - A line in which a field is none is dropped, and named in dropped.csv; with too many of them (--max-lost) the file is
   refused.
@@ -27,6 +27,8 @@ which clocks. Unknown, None, 0 and 4294967295 are unknown. A `|` in JobName is r
 - It arrives when it was submitted, or became eligible if that was later (it waited for another job, or for --begin).
   Times are counted from the first. Start is the recorded start, Elapsed the run time, Timelimit the user's estimate
   (none where it is UNLIMITED or Partition_Limit).
+- Where Elapsed is not given, the run time is from Start to End, with the time that the job was suspended. A job that
+  still runs has no End: without Elapsed it is dropped.
 - COMPLETED is FINISH; FAILED, OUT_OF_MEMORY FAIL; CANCELLED, TIMEOUT, DEADLINE KILL; PREEMPTED, REQUEUED EVICT;
   NODE_FAIL, BOOT_FAIL LOST; RUNNING CENSORED: it keeps the time that it had run.
 - The queue is partition/account/user, without what is missing. A column Priority is read where it is given: Slurm's of
@@ -76,13 +78,15 @@ from subak.workload.readers.started import limit, never_started, since_1970
 from subak.workload.table import QUEUES_ARE
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", 1e-3, "GPUs"))
-NEEDED = ("JobID", "Submit", "Start", "Elapsed", "State")
-OPTIONAL = ("Cluster", "User", "Account", "Partition", "Priority", "Eligible", "Timelimit", *COLUMNS)
-INSTANTS, DURATIONS = ("Submit", "Eligible", "Start"), ("Elapsed", "Timelimit")
+NEEDED = ("JobID", "Submit", "Start", "State")
+RAN = ("Elapsed", "End")  # one is needed
+OPTIONAL = (*RAN, "Cluster", "User", "Account", "Partition", "Priority", "Eligible", "Timelimit", *COLUMNS)
+INSTANTS, DURATIONS = ("Submit", "Eligible", "Start", "End"), ("Elapsed", "Timelimit")
 LEVELS = ("Partition", "Account", "User")  # of queues
 PIPES = Dialect("|", free="JobName")
 STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
 NO_ESTIMATES = "none: no job that is kept has a Timelimit"
+STILL_RUNS = "still runs, and how long it has run is not given"
 AGAIN = "its job was submitted again later, or stands there twice"
 
 
@@ -141,9 +145,10 @@ def _refuse_missing(source: Path, names: tuple[str, ...]) -> None:
     if len(names) == 1 and "JobID" in names[0].split():
         raise InputError(f"{source}, line 1: has no | between its columns, as sacct prints without --parsable2; run it "
                          "again with -P")
-    if missing or not set(CPUS) & set(names):
-        raise InputError(f"{source}, line 1: must name the columns {', '.join(NEEDED)} and AllocTRES, ReqTRES or NCPUS "
-                         f"with | between them; {missing[0] if missing else 'AllocTRES'} is missing")
+    missing += [one_of[0] for one_of in (RAN, CPUS) if not set(one_of) & set(names)]
+    if missing:
+        raise InputError(f"{source}, line 1: must name the columns {', '.join(NEEDED)}, Elapsed or End, and AllocTRES, "
+                         f"ReqTRES or NCPUS with | between them; {missing[0]} is missing")
 
 
 # Fields
@@ -173,7 +178,8 @@ def jobs_of(rows: Rows, options: Options) -> pl.DataFrame:
     found = pl.concat([said, times, amounts], how="horizontal").select(
         "line", "JobID", "Cluster", *amounts.columns, "outcome", "priority", "skipped", "twice", "zoneless",
         submit="Submit", late=pl.col("Eligible") > pl.col("Submit"),
-        arrival=pl.max_horizontal("Submit", "Eligible"), run_time="Elapsed", recorded_start="Start",
+        arrival=pl.max_horizontal("Submit", "Eligible"), recorded_start="Start",
+        run_time=pl.coalesce("Elapsed", pl.col("End") - pl.col("Start")), spanned=pl.col("Elapsed").is_null(),
         estimate="Timelimit", job=pl.col("JobID").str.extract(r"^(\d+(?:\+\d+)?)"),
         queue=pl.concat_str(names, separator="/", ignore_nulls=True), user=pl.col("User").fill_null("unknown"),
         gang=pl.lit(True), held=pl.col("AllocTRES").is_not_null(),
@@ -236,6 +242,7 @@ def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
         Fate(never, NEVER_STARTED, load=False),
         Fate(~pl.col("line").is_in(counts), AGAIN, load=False),
         Fate(~pl.col("asks"), NO_TRES),
+        Fate((pl.col("outcome") == "CENSORED") & pl.col("run_time").is_null(), STILL_RUNS),
         *usual_rules(RESOURCES, options),
     ]).with_columns(early=pl.col("recorded_start") < pl.col("arrival"),
                     recorded_start=pl.max_horizontal("recorded_start", "arrival"))
@@ -252,6 +259,7 @@ def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
         "parts of heterogeneous jobs (each a job of its own)": kept.filter(pl.col("job").str.contains("+", literal=True)
                                                                            ).height,
         "jobs still running": kept.filter(outcome="CENSORED").height,
+        "jobs without Elapsed (they ran from Start to End, with what they were suspended)": int(kept["spanned"].sum()),
         "jobs with an estimate": kept["estimate"].count(),
         "jobs that became eligible after they were submitted (they arrive then)": int(
             kept["late"].fill_null(False).sum()),
