@@ -116,7 +116,10 @@ class Run(Results):
         return self.lazy(name).collect()
 
     def lazy(self, name: str) -> pl.LazyFrame:
-        """Return a table, unread: of a month choose few columns before `collect`."""
+        """Return a table, unread: of a month choose few columns before `collect`.
+
+        Raises InputError for a name that `tables` does not have.
+        """
         if name not in self.tables:
             raise InputError(f"table: must be one of {', '.join(self.tables)}, not {name!r}"
                              + did_you_mean(name, self.tables))
@@ -124,7 +127,7 @@ class Run(Results):
 
     @property
     def tasks(self) -> pl.DataFrame:
-        """One row a task: when it was ready, started and finished, where, and how it stands at the end."""
+        """One row a task: when it was ready, started and finished (seconds), where, and how it stands at the end."""
         return self.frame("tasks")
 
     @property

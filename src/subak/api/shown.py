@@ -88,7 +88,10 @@ class Table:
         self._rows, self._names, self._text = rows, names, text
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Return the numbers as a frame of pandas, which the extra `pandas` installs."""
+        """Return the numbers as a frame of pandas, which the extra `pandas` installs.
+
+        Raises ModuleNotFoundError without it.
+        """
         return self.frame.to_pandas()
 
     def __repr__(self) -> str:

@@ -51,7 +51,10 @@ class Study(Charted):
         return self._results.errors
 
     def report(self, path: str | Path) -> Path:
-        """Write the page that `subak experiment` writes, and return its place."""
+        """Write the page that `subak experiment` writes, and return its place.
+
+        Raises InputError for what may not be written, RunError when the disk refuses.
+        """
         place = Path(path)
         refuse_file(place)
         with unchecked():

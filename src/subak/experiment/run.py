@@ -291,7 +291,10 @@ def terms_of(scenario: Scenario, name: str) -> dict[str, Json]:
 
 
 def named_files(scenario: Scenario) -> tuple[FaultPlan | None, TreeFile | None, FailurePlan | None]:
-    """Read the files of faults, of queues and of failures, where the scenario names them."""
+    """Read the files of faults, of queues and of failures, where the scenario names them.
+
+    Raises InputError for one that cannot be read, or breaks a rule.
+    """
     return (read_fault_plan(Path(scenario.faults)) if scenario.faults else None,
             read_tree(Path(scenario.queues)) if scenario.queues else None,
             read_failure_plan(Path(scenario.failures)) if scenario.failures else None)
@@ -341,7 +344,10 @@ def refuse_tree(workload: Workload, queues: TreeFile, path: str) -> None:
 
 @contextmanager
 def named(scenario: Scenario) -> Iterator[None]:
-    """Name the file of faults, or of failures, in what is wrong with it and only federation and workload show."""
+    """Name the file of faults, or of failures, in what is wrong with it and only federation and workload show.
+
+    Raises InputError for a RoleError or a PlanError.
+    """
     try:
         yield
     except RoleError as error:

@@ -85,7 +85,10 @@ def _of_kind(ran: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 def slots(machine: np.ndarray, start: np.ndarray, finish: np.ndarray) -> list[int]:
-    """Return the slot of each task, the lowest that is free when it starts; tasks are sorted by machine and start."""
+    """Return the slot of each task, the lowest that is free when it starts.
+
+    *machine*: int[task]; *start*, *finish*: float64[task], seconds; tasks are sorted by machine and start.
+    """
     taken: list[int] = []
     free: list[float] = []  # when each slot of the present machine is free
     for row, (of_machine, begin, end) in enumerate(zip(machine.tolist(), start.tolist(), finish.tolist(), strict=True)):

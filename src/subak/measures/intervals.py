@@ -115,7 +115,10 @@ def difference_by_seed(values: dict[int, float], baseline: dict[int, float], of:
 
 
 def relative(values: np.ndarray, baseline: np.ndarray) -> float | None:
-    """Return the mean of *values* over that of the *baseline*, less one; None where that is 0 or less (a cost)."""
+    """Return the mean of *values* over that of the *baseline*, less one; None where that is 0 or less (a cost).
+
+    Both are float64[seed], in one unit.
+    """
     least = baseline.mean() if baseline.size else 0.0
     return float(values.mean() / least - 1.0) if least > 0 else None
 
@@ -201,7 +204,7 @@ def holm(found: Sequence[Difference]) -> list[Difference]:
 
 
 def mean_interval(values: np.ndarray, redrawn: Redrawn | None = None) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean of *values*, one a seed; None with fewer than SEEDS_MIN.
+    """Return the 95 % interval of the mean of *values*, float64[seed]; None with fewer than SEEDS_MIN.
 
     Of values of 0 or more by the delta method: the logarithm of the mean varies by the mean's standard error over the
     mean. Others (a cost, where prices fall below 0) have no logarithm: Student's t of the mean itself. Of a trace that

@@ -96,7 +96,10 @@ class _Curve:
 
 
 def capacity_over_time(fleet: Fleet, times: np.ndarray) -> dict[str, list[float]]:
-    """Return of each resource the capacity (in ``resource.of``) of the machines present at each time."""
+    """Return of each resource the capacity (in ``resource.of``) of the machines present at each time.
+
+    *times*: float64[time], seconds.
+    """
     changes = fleet.changes.sort("machine", "time", maintain_order=True)
     machine = np.append(np.arange(len(fleet.machines)), changes["machine"].to_numpy())
     order = np.argsort(machine, kind="stable")  # of each machine its state at time 0, then its changes

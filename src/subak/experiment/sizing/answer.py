@@ -140,7 +140,7 @@ def best_of(answers: Sequence[Sized]) -> int | None:
 def rises(sizes: Sequence[Size], objectives: int, worse: Callable[[np.ndarray, np.ndarray], bool]) -> tuple[Rise, ...]:
     """Return where more machines made an objective worse, in the sizes that were tried.
 
-    *worse* says it of the values of each seed with more machines, and with fewer.
+    *worse* says it of the values, float64[seed], with more machines, and with fewer.
     """
     known = [size for size in sizes if size.values]
     return tuple(

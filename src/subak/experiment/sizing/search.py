@@ -71,7 +71,7 @@ def bisection(
 
 
 def became_worse(more: np.ndarray, fewer: np.ndarray) -> bool:
-    """Whether values, paired by seed, are larger with *more* machines: by their interval, or the mean of few seeds."""
+    """Whether values, float64[seed] both, are larger with *more* machines: by interval, or by the mean of few seeds."""
     if more.mean() <= fewer.mean() or more.size < SEEDS_MIN:
         return bool(more.mean() > fewer.mean())
     ends = difference(more, fewer).ends

@@ -93,7 +93,8 @@ def trying(
 ) -> Iterator[Submit]:
     """Give what begins a run: *alone*, in this process, else in others, each with a share of the seeds.
 
-    No process outlives this, however it is left; what a run loads has been checked in this one.
+    No process outlives this, however it is left; what a run loads has been checked in this one. Raises RunError when a
+    process ends before its run does.
     """
     seeds = question.scenario.seeds
     if alone:

@@ -32,7 +32,7 @@ def point_name(axes: tuple[Axis, ...], places: tuple[int, ...]) -> str:
 
 @contextmanager
 def named(axes: tuple[Axis, ...], places: tuple[int, ...]) -> Iterator[None]:
-    """Name the point in what is wrong with it."""
+    """Name the point in what is wrong with it. Raises the InputError that came from within, behind the point."""
     try:
         yield
     except InputError as error:

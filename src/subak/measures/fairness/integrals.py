@@ -155,7 +155,7 @@ def area_until(chunk: Chunk, steps: Steps, own: int, instant: int) -> float:
 
 @inlined
 def last_by(values: np.ndarray, value: float) -> int:
-    """Return the place of the last of ascending *values* that is not above *value*."""
+    """Return the place of the last of ascending *values*, float64[place], that is not above *value*; -1 for none."""
     low, high = 0, values.size
     while low < high:
         middle = (low + high) // 2
@@ -198,6 +198,8 @@ def shortfall(
     chunk: Chunk, rows: Rows, shares: np.ndarray, steps: Steps, first: int, behind: int, most: float,
 ) -> float:
     """Return the share-seconds that a node is below its guarantee, *most* at most, while it has tasks that wait.
+
+    *first*, *behind*: its rows, the last one excluded.
 
     What holds nothing lacks all of its guarantee, and what holds more than it is ever guaranteed lacks nothing: only
     the rows between are cut wherever their guarantees change, which is often where many siblings come and go.

@@ -113,7 +113,7 @@ def _largest(field: Field, held: np.ndarray) -> np.ndarray:
 
 
 def timeline_edges(timeline: pl.DataFrame, begin: float, span: float) -> np.ndarray:
-    """Return the edges of the timeline's intervals, from *begin* on, joined in equal numbers where there are many."""
+    """Return float64[edge], seconds from *begin* on: edges of the timeline's intervals, joined evenly where many."""
     begins = timeline.filter(pl.col("span") > 0)["time"].to_numpy() - begin
     return np.append(begins[:: max(-(-begins.size // SHARE_INTERVALS_MAX), 1)], span)
 

@@ -63,7 +63,7 @@ def cuts_of(sample: np.ndarray, rows: int, end: float, events: int) -> np.ndarra
 
 
 def spans(parts: Iterable[Part], cuts: np.ndarray) -> Iterator[Span]:
-    """Return the spans between *cuts* (s, ascending), each as soon as all is known that changes in it."""
+    """Yield the spans between *cuts*, float64[cut], seconds, ascending, each once all that changes in it is known."""
     begun, held = 0, []
     for part in parts:
         held.append(part.trail)

@@ -74,7 +74,7 @@ class Added(NamedTuple):
 def sweep(
     parts: Iterable[Part], cuts: np.ndarray, demand: Demand, tree: QueueTree, capacity: Capacity, bins: Bins
 ) -> Measured:
-    """Return what holds from the first to the last of *cuts*, seconds; time is gone through from one to the next."""
+    """Return what holds from the first to the last of *cuts*, float64[cut], seconds, going from one to the next."""
     measured = _nothing(tree, len(demand.request), bins)
     since = np.full(len(tree), np.nan)  # seconds: since when a node starves where a span ends, nan where it does not
     levels = _levels(tree)

@@ -63,10 +63,10 @@ def rows_of_tasks(attempts: pl.DataFrame, tasks: pl.DataFrame) -> np.ndarray:
 
 
 def joined(column: np.ndarray, more: np.ndarray) -> np.ndarray:
-    """Return both, one behind the other; a column of a month is not copied for nothing."""
+    """Return both, [row] of one type, one behind the other; a column of a month is not copied for nothing."""
     return np.concatenate([column, more]) if more.size else column
 
 
 def times(column: pl.Series) -> np.ndarray:
-    """Return instants, in seconds; inf where they are null, which is never."""
+    """Return instants as float64[row], seconds; inf where they are null, which is never."""
     return (column.fill_null(float("inf")) if column.null_count() else column).to_numpy()

@@ -66,7 +66,7 @@ class Peak(NamedTuple):
 
 
 def ended(run_times: np.ndarray, what: str) -> Ended:
-    """Return the sums of positive *run_times*. Raises InputError unless two of them differ."""
+    """Return the sums of positive *run_times*, float64[task], seconds. Raises InputError unless two of them differ."""
     logs = np.log(run_times)
     if len(logs) < 2 or logs.max() - logs.min() < 1e-9:
         value = f"all {len(logs)} are {run_times[0]:g} s" if len(logs) else "none has one"
@@ -76,7 +76,7 @@ def ended(run_times: np.ndarray, what: str) -> Ended:
 
 
 def last_seen(run_times: np.ndarray) -> Weighted:
-    """Return the logarithms of positive censored *run_times* with how often each occurs."""
+    """Return the logarithms of positive censored *run_times*, float64[task], seconds, with how often each occurs."""
     logs, counts = np.unique(np.round(np.log(run_times) / LOG_STEP), return_counts=True)
     return Weighted(logs * LOG_STEP, counts.astype(np.float64))
 
@@ -201,13 +201,13 @@ def _shape_spread(gaps: np.ndarray, shape: float, mean: float) -> float:
 
 
 def mean_of(values: np.ndarray) -> Estimate:
-    """Return the mean with the interval of the central limit theorem."""
+    """Return the mean of float64[value] with the interval of the central limit theorem."""
     mean, spread = float(values.mean()), Z * float(values.std()) / len(values) ** 0.5
     return Estimate(mean, mean - spread, mean + spread)
 
 
 def ratio_of(parts: np.ndarray, wholes: np.ndarray) -> Estimate:
-    """Return sum of *parts* / sum of *wholes*, over jobs (a row each): what tasks of one job share counts once."""
+    """Return sum of *parts* / sum of *wholes*, float64[job] both: what tasks of one job share counts once."""
     ratio, total = float(parts.sum() / wholes.sum()), float(wholes.sum())
     spread = Z * float(((parts - ratio * wholes) ** 2).sum()) ** 0.5 / total
     return Estimate(ratio, ratio - spread, ratio + spread)
@@ -221,7 +221,10 @@ def share_of(count: int, total: int) -> Estimate:
 
 
 def fit_truncated_exponential(values: np.ndarray) -> Estimate:
-    """Return the rate of an exponential law truncated to ]0, 1]: its mean is 1 / rate - 1 / (e^rate - 1)."""
+    """Return the rate of an exponential law truncated to ]0, 1] for float64[value] in it.
+
+    Its mean is 1 / rate - 1 / (e^rate - 1).
+    """
     mean = min(max(float(values.mean()), 2e-3), 0.499)  # at 1/2 the law is uniform, above it none of this kind
 
     def surplus(rate: float) -> float:
@@ -234,7 +237,10 @@ def fit_truncated_exponential(values: np.ndarray) -> Estimate:
 
 
 def fit_zipf(counts: np.ndarray) -> Estimate:
-    """Return the exponent of Zipf's law of *counts*, whose ranks are by size: slightly steeper than the ranks' own."""
+    """Return the exponent of Zipf's law of *counts*, [rank], whose ranks are by size.
+
+    It is slightly steeper than the ranks' own.
+    """
     logs, sizes = np.log(np.arange(1, len(counts) + 1)), np.sort(counts)[::-1].astype(np.float64)
     total, seen = sizes.sum(), float(sizes @ logs / sizes.sum())
 

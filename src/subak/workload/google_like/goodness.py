@@ -85,7 +85,10 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(name: str, values: np.ndarray, extra: Mapping[str, FrozenLaw] | None = None) -> Comparison:
-    """Compare positive *values* with the five laws, and with *extra* frozen laws of scipy.stats by name."""
+    """Compare positive *values* with the five laws, and with *extra* frozen laws of scipy.stats by name.
+
+    *values*: float64[value], seconds, in any order.
+    """
     values = np.sort(values)
     thin = thinned(values)
     frozen = {title: fit(values if title in QUICK else thin) for title, fit in FITS.items()} | dict(extra or {})
@@ -97,7 +100,10 @@ def compare(name: str, values: np.ndarray, extra: Mapping[str, FrozenLaw] | None
 
 
 def distance(ordered: np.ndarray, law: FrozenLaw) -> float:
-    """Return the largest difference of the distribution functions of *ordered* data and a *law*, ties counted once."""
+    """Return the largest difference of the distribution functions of *ordered* data and a *law*, ties counted once.
+
+    *ordered*: float64[value], ascending. It is the distance of Kolmogorov and Smirnov, from 0 to 1.
+    """
     places, first = np.unique(ordered, return_index=True)
     share = law.cdf(places)
     below, upto = first / len(ordered), np.append(first[1:], len(ordered)) / len(ordered)
@@ -105,7 +111,7 @@ def distance(ordered: np.ndarray, law: FrozenLaw) -> float:
 
 
 def thinned(ordered: np.ndarray, count: int = VALUES_SEEN_MAX) -> np.ndarray:
-    """Return at most *count* values, evenly spaced by rank: the same data give the same values."""
+    """Return at most *count* of *ordered*, float64[value], evenly spaced by rank: equal data give equal values."""
     if len(ordered) <= count:
         return ordered
     places = ((np.arange(count) + 0.5) * (len(ordered) / count)).astype(np.int64)
@@ -113,7 +119,7 @@ def thinned(ordered: np.ndarray, count: int = VALUES_SEEN_MAX) -> np.ndarray:
 
 
 def data_numbers(values: np.ndarray) -> Numbers:
-    """Return a sample in numbers."""
+    """Return a sample, float64[value], in numbers of its unit."""
     median, p90, p99 = np.quantile(values, list(LEVELS.values())).tolist()
     return Numbers(float(values.mean()), median, p90, p99, float(values.max()))
 
@@ -131,19 +137,22 @@ def _parameters(law: FrozenLaw) -> dict[str, float]:
 
 
 def log_normal(values: np.ndarray) -> FrozenLaw:
-    """Return the log-normal law of greatest likelihood: mu and sigma are those of the logarithms."""
+    """Return the log-normal law of greatest likelihood for float64[value]: mu and sigma are those of the logarithms."""
     logs = np.log(values)
     return scipy.stats.lognorm(s=float(logs.std()), loc=0.0, scale=float(np.exp(logs.mean())))
 
 
 def pareto_from_least(values: np.ndarray) -> FrozenLaw:
-    """Return the Pareto law that starts at the least value, as the paper fits it."""
+    """Return the Pareto law (type I) that starts at the least of float64[value], as the paper fits it."""
     least = float(values.min())
     return scipy.stats.pareto(b=float(1 / np.log(values / least).mean()), loc=0.0, scale=least)
 
 
 def pareto_from_zero(values: np.ndarray) -> FrozenLaw:
-    """Return the Pareto law that starts at 0 (Lomax); its likelihood is maximised over the scale alone."""
+    """Return the Pareto law that starts at 0 (type II, Lomax) for float64[value].
+
+    Its likelihood is maximised over the scale alone.
+    """
     middle = float(np.log(values).mean())
     found = scipy.optimize.minimize_scalar(lambda log_scale: _lomax_loss(values, log_scale), method="bounded",
                                            bounds=(middle - 15, middle + 15), options={"xatol": 1e-6})
@@ -157,7 +166,10 @@ def _lomax_loss(values: np.ndarray, log_scale: float) -> float:
 
 
 def weibull(values: np.ndarray) -> FrozenLaw:
-    """Return the Weibull law: its shape k solves mean(x^k ln x) / mean(x^k) - 1 / k = mean(ln x)."""
+    """Return the Weibull law of greatest likelihood for float64[value].
+
+    Its shape k solves mean(x^k ln x) / mean(x^k) - 1 / k = mean(ln x).
+    """
     logs = np.log(values)
     top, middle = float(logs.max()), float(logs.mean())
 
@@ -174,7 +186,7 @@ def weibull(values: np.ndarray) -> FrozenLaw:
 
 
 def gamma(values: np.ndarray) -> FrozenLaw:
-    """Return the gamma law, by scipy."""
+    """Return the gamma law of greatest likelihood for float64[value], by scipy."""
     shape, loc, scale = scipy.stats.gamma.fit(values, floc=0.0)
     return scipy.stats.gamma(a=float(shape), loc=loc, scale=float(scale))
 
