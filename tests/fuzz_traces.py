@@ -147,6 +147,9 @@ ACME = Format("acme", "trace_seren.csv", (
 PAI = Format("pai2020", "pai_task_table.csv", tuple(
     f"job{row},worker,2.0,Terminated,{row}00.0,900.0,600.0,29.296875,50.0,T4" for row in (1, 2, 3)), ",", {
     2: ("x", "1.5", "-1"), 4: ("x", "-1", "1e13"), 6: ("x", "-1"), 7: ("x", "1e30"), 8: ("x", "-0.5")}, "pai_task_table.csv")
+PAI_JOBS = Format("pai2020", "T/pai_job_table.csv", tuple(
+    f"job{row},i{row},ann,Terminated,{row}0.0,900.0" for row in (1, 2, 3)), ",", {
+    0: ("",), 4: ("x", "-1", "1e13")}, "T", {"T/pai_task_table.csv": "".join(f"{line}\n" for line in PAI.lines)})
 FDATA = Format("fdata", "23_03.csv", (
     "jid,usr,adt,sdt,edt,elpl,pri,exit state,nnuma,cnumat", *(
         f"j{row},u,2023-03-01 09:0{row}:00,2023-03-01 09:10:00,2023-03-01 09:30:00,3600,127,completed,2,96"
@@ -177,7 +180,8 @@ BORG_MACHINES = Format("google2019", "T/machine_events.csv", (
 FORMATS = {"tr": TR, "swf": SWF, "frontier": FRONTIER, "swim": SWIM, **{f"google-{part}": _google(part) for part in PARTS},
            "alibaba": ALIBABA, "alibaba-instances": INSTANCES, "alibaba-spar": SPAR, "openb": OPENB, "openb-nodes": NODES,
            "table": TABLE, "sacct": SACCT, "sacct-ends": ENDS, "supercloud": SUPERCLOUD, "acme": ACME, "pai2020": PAI,
-           "fdata": FDATA, "pm100": PM100, "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE, "dlrm2025": DLRM,
+           "pai2020-jobs": PAI_JOBS, "fdata": FDATA, "pm100": PM100, "in2p3": IN2P3, "helios": HELIOS, "azure": AZURE,
+           "dlrm2025": DLRM,
            "google2019": BORG, "google2019-machines": BORG_MACHINES}
 JSON_READERS = ("rumen", "philly", "pods", "wfformat")  # whose cases are below
 

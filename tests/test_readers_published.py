@@ -57,6 +57,105 @@ def test_tasks_of_pai_have_instances():
     assert conversion.accounts[0].dropped == {NEVER: 1, UNKNOWN: 1}
 
 
+TASKS = "pai_task_table-by-hand.csv"
+NO_JOB = "rows whose job's submission is unknown (they arrive when they start)"
+EARLY = "rows that start before they arrive (they start at once)"
+
+
+def pai(folder: Path, *jobs: str, name="pai_job_table.csv", source=TASKS, **options):
+    """Read the tasks with a table of jobs beside them, each line of it a job's name, user and submission."""
+    folder.mkdir(exist_ok=True)
+    (folder / TASKS).write_text((FILES / TASKS).read_text())
+    lines = [f"{job},i,{user},Terminated,{submitted},900000.0\n" for job, user, submitted in map(str.split, jobs)]
+    (folder / name).write_text("".join(lines).replace("~", ""))
+    reader, read_bytes = READERS["pai2020"], []
+    conversion = reader.read(folder / source, Options(**options), read_bytes.append)
+    assert sum(read_bytes) == sum(path.stat().st_size for path in reader.files(folder / source))
+    return conversion
+
+
+def arrivals(conversion) -> dict[str, tuple]:
+    """Return when each job arrived and started, and its user."""
+    users = dict(zip(conversion.workload.jobs["job"], conversion.workload.jobs["user"], strict=True))
+    return {name: (arrival, start, users[name]) for name, _, arrival, start, *_ in rows(conversion)}
+
+
+@pytest.mark.parametrize("source", [TASKS, "."])
+def test_jobs_of_pai_were_submitted_before_their_tasks_started(tmp_path, source):
+    conversion = pai(tmp_path, "jobA ann 500000.5", "jobE eve 503002", "jobB ~ 500100", "jobX ann 7", source=source)
+    assert arrivals(conversion) == {
+        "jobA": (500000.5, 500010.0, "ann"), "jobB": (500100.0, 500105.0, "unknown"),
+        "jobE": (503002.0, 503002.0, "eve")}
+    assert [row[4] for row in rows(conversion)] == [690.0, 690.0, 295.0, 599.0]  # as they ran
+    jobs = conversion.accounts[1]
+    assert (jobs.table, jobs.rows, jobs.used, jobs.dropped) == ("jobs", 4, {"kept": 4}, {})
+    assert conversion.accounts[0].dropped == {NEVER: 1, UNKNOWN: 1}
+    told = conversion.remarks
+    assert (told["submissions and users"], told["jobs without a row of tasks"], told[EARLY]) == (
+        "of pai_job_table.csv", 1, 1)
+    assert NO_JOB not in told
+    assert [row[:2] for row in conversion.understood.rows if row[0].startswith("arrival")] == [
+        ("arrival, if no submission is known", "start_time")]
+    provenance = conversion.workload.provenance
+    assert provenance.origin.startswith(f"file {TASKS} and pai_job_table.csv: ")
+    assert (provenance.notes["remarks"], provenance.notes["jobs"]["rows"]) == (told, 4)
+
+
+def test_without_the_table_of_jobs_nothing_waits():
+    conversion = read("pai2020", TASKS)
+    said = conversion.remarks["submissions and users"]
+    assert said == "none: no pai_job_table*.csv lies beside the tasks; each arrives when it starts, and none waits"
+    assert conversion.workload.provenance.notes["remarks"] == conversion.remarks
+    assert set(conversion.workload.jobs["user"]) == {"unknown"}
+
+
+def test_lines_of_pais_jobs_that_say_nothing_are_dropped_and_their_tasks_kept(tmp_path):
+    lines = ("jobA ann soon", "jobB ~ ~", "jobB bob 500100", "jobB eve 500101", "~ ann 5", "jobE eve -1", "jobQ eve ~")
+    conversion = pai(tmp_path, *lines, max_lost=0.8)
+    assert arrivals(conversion) == {
+        "jobA": (500010.0, 500010.0, "unknown"), "jobB": (500100.0, 500105.0, "bob"),
+        "jobE": (503001.0, 503001.0, "unknown")}
+    assert conversion.remarks[NO_JOB] == 3  # two tasks of jobA, one of jobE
+    wrong = "start_time must be a number of s from 0 to 1e+12"
+    account = conversion.accounts[1]
+    assert (account.used, account.dropped) == ({"kept": 1}, {
+        wrong: 2, "job_name must be given": 1, "job seen before": 1, "when it was submitted is unknown": 2})
+    gone = conversion.dropped.filter(table="jobs")
+    assert gone.filter(reason=wrong).select("file", "line", "column", "value").rows() == [
+        ("pai_job_table.csv", 1, "start_time", "soon"), ("pai_job_table.csv", 6, "start_time", "-1")]
+    assert sorted(gone["line"]) == [1, 2, 4, 5, 6, 7]
+    assert len(conversion.dropped) == 6 + sum(conversion.accounts[0].dropped.values())
+
+
+def test_too_many_bad_lines_of_pais_jobs_are_refused(tmp_path):
+    said = (r"pai_job_table.csv, line 2: start_time must be a number .*, not soon \(such rows: 2\); 66.7% of the jobs' "
+            r"submissions would be lost, at most 50% may be \(--max-lost\)")
+    with pytest.raises(InputError, match=said):
+        pai(tmp_path, "jobA ann 500000", "jobB bob soon", "jobE eve later", max_lost=0.5)
+    with pytest.raises(InputError, match="none of its 1 rows can be kept; most: when it was submitted is unknown"):
+        pai(tmp_path, "jobA ann ~")
+    with pytest.raises(InputError, match=r"pai_job_table\.csv: has no rows"):
+        pai(tmp_path)
+
+
+def test_a_slice_of_pai_is_of_submissions(tmp_path):
+    lines = ("jobA ann 100", "jobB bob 200", "jobE eve 300")
+    assert arrivals(pai(tmp_path, *lines, arrival_min=150, arrival_end=250)) == {"jobB": (200.0, 500105.0, "bob")}
+
+
+def test_which_files_of_pai_are_read(tmp_path):
+    with pytest.raises(InputError, match=r"pai_job_table\.csv: is the table of jobs; name the table of tasks, or the"):
+        pai(tmp_path, "jobA ann 1", source="pai_job_table.csv")
+    with pytest.raises(InputError, match=r"needs at most one file pai_job_table\*.csv, plain, gz or xz; it has 2"):
+        pai(tmp_path, "jobA ann 1", name="pai_job_table_again.csv")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(InputError, match=r"empty: needs one file pai_task_table\*.csv, plain, gz or xz; it has 0"):
+        READERS["pai2020"].files(empty)
+    with pytest.raises(InputError, match="absent: no such file or folder"):
+        READERS["pai2020"].files(tmp_path / "absent")
+
+
 def test_jobs_of_fugaku():
     conversion = read("fdata", "23_03-by-hand.parquet")
     assert [row[:2] for row in rows(conversion)][2] == ("jid_2", 384)

@@ -35,9 +35,10 @@ def convert(
         metavar="FORMAT", help=f"The trace's format: {', '.join(FORMATS)}.",
         autocompletion=completion.words(tuple(FORMATS)))],
     source: Annotated[Path, typer.Argument(
-        metavar="SOURCE", help="The trace: a folder (google2011, google2019), a file (acme, azure, fdata, frontier, "
-                               "helios, in2p3, pai2020, pm100, rumen, sacct, supercloud, swf, swim, table, tr), or "
-                               "either (alibaba2018, openb, philly, pods, wfformat). Files may be plain, gz or xz.")],
+        metavar="SOURCE", help="The trace: a folder (google2011, google2019), a file (acme, azure, dlrm2025, fdata, "
+                               "frontier, helios, in2p3, pm100, rumen, sacct, supercloud, swf, swim, table, tr), or "
+                               "either (alibaba2018, openb, pai2020, philly, pods, wfformat). Files may be plain, gz "
+                               "or xz.")],
     out: Annotated[Path | None, typer.Option(
         metavar="FOLDER", show_default=False,
         help="The workload folder to write; the machines, if the trace has any, go to its subfolder `fleet`.")] = None,

@@ -72,11 +72,12 @@ def _load_of(fated: pl.DataFrame, resource: Resource, work: pl.Expr) -> Load:
     return Load(resource.name, resource.of, known, told + guessed, guessed, unknown)
 
 
-def refuse_lost(fated: pl.DataFrame, loads: Sequence[Load], where: object, word: str, options: Options) -> None:
+def refuse_lost(fated: pl.DataFrame, loads: Sequence[Load], where: object, word: str, options: Options,
+                what: str = "the load") -> None:
     """Raise InputError when more than ``options.max_lost`` of the work, or of the rows that carry any, is lost.
 
-    It names the first such row by its `line`, a *word*, and in a folder by its `file`, where *fated* has these. One row
-    alone refuses no file, unless nothing may be lost.
+    It names the first such row by its `line`, a *word*, and in a folder by its `file`, where *fated* has these; and
+    *what* the rows carry. One row alone refuses no file, unless nothing may be lost.
     """
     lost, rows = fated.filter("lost"), fated.filter((pl.col("fate") == KEPT) | pl.col("lost"))
     share = max([len(lost) / max(1, len(rows)), *(each.lost_share for each in loads)])
@@ -91,7 +92,7 @@ def refuse_lost(fated: pl.DataFrame, loads: Sequence[Load], where: object, word:
     place = where / first["file"] if isinstance(where, Path) and where.is_dir() and first["file"] else where
     others = "; others: " + ", ".join(f"{each['fate']} ({each['len']:,})" for each in rest[:2]) if rest else ""
     raise InputError(
-        f"{place}{line}: {first['fate']}{_value(first)} (such rows: {first['len']:,}{others}); {share:.1%} of the load "
+        f"{place}{line}: {first['fate']}{_value(first)} (such rows: {first['len']:,}{others}); {share:.1%} of {what} "
         f"would be lost, at most {options.max_lost:.0%} may be (--max-lost)")
 
 

@@ -36,7 +36,16 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
-from subak.workload.readers.conversion import Conversion, Reader, Shown, account_of, dropped_of, kept_load, notes
+from subak.workload.readers.conversion import (
+    Account,
+    Conversion,
+    Reader,
+    Shown,
+    account_of,
+    dropped_of,
+    kept_load,
+    notes,
+)
 from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.delimited import (
     SEPARATORS,
@@ -85,6 +94,7 @@ from subak.workload.readers.table.mapping import (
     parsed,
     zoned,
 )
+from subak.workload.readers.table.submissions import Submissions
 from subak.workload.readers.table.units import amount, resource
 from subak.workload.table import OUTCOMES, OWN_NODES, QUEUES_ARE, TIME_MAX_S
 
@@ -108,8 +118,11 @@ OUTCOME_WORDS = {
 }
 
 
-def read(source: Path, options: Options, advance: Advance) -> Conversion:
-    """Read a table. Raises InputError naming the line and the column of the first mistake."""
+def read(source: Path, options: Options, advance: Advance, submissions: Submissions | None = None) -> Conversion:
+    """Read a table, and join what another says of its jobs.
+
+    Raises InputError naming the line and the column of the first mistake.
+    """
     refuse_zone(options.zone)
     single_file(source)
     dialect = _dialect(source, options)
@@ -128,15 +141,20 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     if not tables:
         raise InputError(f"{source}: has no rows")
     resources = _resources(columns)
-    table, origin = _counted(pl.concat(tables), units)
+    read_rows = pl.concat(tables)
+    table, origin = _counted(read_rows if submissions is None else submissions.onto(read_rows), units)
     fated = _with_fates(table, columns, resources, options)
     word = "row" if is_parquet(source) else "line"
     kept, loads = kept_load(fated, source, "rows", resources, options, word)
     dropped = dropped_of("rows", fated, source)
-    accounts = (account_of("rows", fated),)
-    del tables, table, fated  # as large as the workload
+    accounts: tuple[Account, ...] = (account_of("rows", fated),)
     left = [name for name in there if name and name not in wanted]
     remarks = _remarks(kept, columns, left, origin)
+    if submissions is not None:
+        accounts += (submissions.account,)
+        dropped, remarks = pl.concat([dropped, submissions.dropped]), submissions.remarks(fated) | remarks
+        understood = submissions.shown(understood)
+    del tables, read_rows, table, fated  # as large as the workload
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "gang": options.gang,
               "blanks": options.blanks, "zone": options.zone,
               "map": [_said(column, units) for column in columns.values()]}
@@ -308,11 +326,11 @@ def _with_fates(table: pl.DataFrame, columns: dict[str, Column], resources: tupl
     amounts = [pl.col(name).fill_null(0.0) if options.blanks == "zero" else pl.col(name) for name in asked]
     rows = table.select(
         "line", "arrival", "skipped", "twice", "zoneless", "fault", "fault_column", "fault_value",
-        *([] if "estimate" not in has else ["estimate"]), *amounts,
+        *(name for name in ("estimate", "submitted") if name in table.columns), *amounts,
         *(pl.lit(1.0).alias(each.name) for each in resources if each.name not in has),
         job=pl.col("job") if "job" in has else pl.col("line").cast(pl.String),
         queue=pl.col("queue").fill_null("unknown") if "queue" in has else pl.lit("all"),
-        user=pl.col("user").fill_null("unknown") if "user" in has else pl.lit("unknown"),
+        user=pl.col("user").fill_null("unknown") if "user" in table.columns else pl.lit("unknown"),
         run_time=pl.col("run_time") if "run_time" in has else pl.col("end") - start,
         priority=pl.col("priority").fill_null(0) if "priority" in has else pl.lit(0),
         count=pl.col("tasks") if "tasks" in has else pl.lit(1, pl.Int64),

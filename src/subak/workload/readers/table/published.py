@@ -13,6 +13,7 @@ from subak.workload.readers.files.delimited import Dialect, column_names
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.options import Options
 from subak.workload.readers.table.jobs import read
+from subak.workload.readers.table.submissions import Beside, submissions_of
 
 
 class Published(NamedTuple):
@@ -27,19 +28,26 @@ class Published(NamedTuple):
     also: Mapping[str, str] = MappingProxyType({})  # what is mapped too, by the column, where the file has it
     gang: bool = False  # whether the tasks of a row start together
     has_clocks: bool = False  # whether its times may name no zone
+    beside: Beside | None = None  # a table of jobs, where its rows are their tasks
 
 
 def reader_of(table: Published) -> Reader:
     """Return the reader of a published table; its options are those of a table, but for the names of columns."""
+    files = single_file if table.beside is None else table.beside.files
+
     def read_it(source: Path, options: Options, advance: Advance) -> Conversion:
-        there = () if not table.also else column_names(single_file(source)[0], Dialect(quoted=True))
+        path, *jobs = files(source)
+        there = () if not table.also else column_names(path, Dialect(quoted=True))
         also = tuple(text for column, text in table.also.items() if column in there)
-        found = read(source, msgspec.structs.replace(
-            options, columns=table.map + also, names=table.names, gang=table.gang), advance)
-        said = Provenance(table.name, f"file {source.name}: {table.origin}", table.licence,
-                          found.workload.provenance.notes)
-        return replace(found, workload=replace(found.workload, provenance=said))
+        joined = submissions_of(jobs[0], table.beside, options, advance) if table.beside and jobs else None
+        found = read(path, msgspec.structs.replace(
+            options, columns=table.map + also, names=table.names, gang=table.gang), advance, joined)
+        remarks = found.remarks | (table.beside.absent if table.beside and not jobs else {})
+        origin = f"file {' and '.join(each.name for each in (path, *jobs))}: {table.origin}"
+        said = Provenance(table.name, origin, table.licence,
+                          {**found.workload.provenance.notes, "remarks": remarks})
+        return replace(found, workload=replace(found.workload, provenance=said), remarks=remarks)
 
     zones = ("zone",) if table.has_clocks else ()
-    return Reader(table.summary, single_file, read_it,
+    return Reader(table.summary, files, read_it,
                   frozenset({"blanks", "max_lost", "arrival_min", "arrival_end", *zones}))
