@@ -140,6 +140,13 @@ def test_every_command_and_format_has_a_page_of_the_reference_and_the_index_lead
     assert max(len(text.split()) for text in pages.values()) < 5000
 
 
+def test_the_page_of_a_published_table_says_what_that_table_is():
+    pages = make_reference.reference()
+    texts = {name: pages[f"formats/{name}.md"].partition("Read from")[2].partition("\n")[2] for name in READERS}
+    assert "pai_job_table.csv" in texts["pai2020"]
+    assert len(set(texts.values())) == len(texts)
+
+
 def test_the_reference_has_every_command_and_option(run):
     for command in ("", "simulate", "compare", "report", "explain", "convert", "inspect", "schedulers",
                     "reproduce google-like", "reproduce megha", "reproduce mch"):

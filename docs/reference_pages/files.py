@@ -1,6 +1,7 @@
 """The pages of files: workload and fleet folders, run folders, scenario and study files, energy, trace formats."""
 import inspect
 import textwrap
+from importlib import import_module
 
 from reference_pages.rows import (
     ATTEMPT_ROWS,
@@ -32,6 +33,7 @@ from subak.measures.runs import EnergyFacts, FailureFacts, FairnessFacts, Federa
 from subak.measures.tasks import jobs
 from subak.placement.claims import STATUSES
 from subak.simulator import federated_results, results
+from subak.workload import readers
 from subak.workload import table as workload
 from subak.workload.readers import READERS
 from subak.workload.samples import sample_names
@@ -192,6 +194,9 @@ def format_pages() -> dict[str, tuple[str, str]]:
     """Return the text of the page of each reader, which is what its file says of itself, and a line, by name."""
     pages = {}
     for name, reader in READERS.items():
-        about = inspect.cleandoc(inspect.getmodule(reader.read).__doc__ or "")
+        module = import_module(f"{readers.__name__}.{readers.FORMATS[name]}")
+        if hasattr(module, "__path__"):  # a room, in which the file that reads says more
+            module = import_module(reader.read.__module__)
+        about = inspect.cleandoc(module.__doc__ or "")
         pages[name] = reader.summary, f"# `{name}`\n\nRead from: {reader.summary}.\n\n{about}\n"
     return pages
