@@ -13,8 +13,9 @@ from subak.live.api.models import TASK_WAITING
 from subak.live.api.service import JobFilter
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
 from subak.live.node.base import SERVED_MAX, Put, PutLarge
+from subak.live.node.frames import Answer
 from subak.live.node.global_master.book import COMPRESSED_FROM, ON_DISK
-from subak.live.node.global_master.global_node import Ended
+from subak.live.node.global_master.global_node import Answered, Ended
 from subak.live.node.global_master.queues import QueueSetup
 from subak.live.node.global_master.rows import read_ended
 from subak.live.node.global_master.walks import STEP_ROWS, STEP_TASKS, Walks
@@ -407,3 +408,24 @@ def test_tasks_of_jobs_that_are_kept_are_counted_once():
     assert service.tasks_kept == 12
     service.forget([1, 3])
     assert service.tasks_kept == 7 and list(service.ended) == [2]
+
+
+def test_a_question_that_is_answered_takes_no_other_one_along():
+    """Whoever followed both streams of a task waited ten seconds when one was answered before the other."""
+    alone = Alone()
+    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.node.name)})
+    service = NodeService(SimpleNamespace(node=alone.node, wake=asyncio.Event()), None, file)
+    asked = []
+    service.node = SimpleNamespace(ask=lambda ask: asked.append(ask) or True)
+
+    async def both():
+        one, other = (asyncio.ensure_future(service._ask(f"logs {stream}", 0)) for stream in ("stdout", "stderr"))
+        for place in (0, 1):
+            while len(asked) < 2:
+                await asyncio.sleep(0)
+            service.on_effect(Answered(Answer(asked[place].number, b"%d" % place)))
+            await asyncio.wait_for((one, other)[place], 5.0)
+        return one.result().body, other.result().body
+
+    assert asyncio.run(both()) == (b"0", b"1")
+    assert service.answers == {}

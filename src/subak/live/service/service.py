@@ -425,9 +425,10 @@ class NodeService:
                    ) -> Answer:
         """Ask the local master of a machine, or its worker."""
         self.asked += 1
-        future = self.answers[self.asked] = asyncio.get_running_loop().create_future()
-        if not self.node.ask(Ask(self.asked, words, machine, task, attempt, offset, size)):
-            del self.answers[self.asked]
+        number = self.asked  # others ask while this waits
+        future = self.answers[number] = asyncio.get_running_loop().create_future()
+        if not self.node.ask(Ask(number, words, machine, task, attempt, offset, size)):
+            del self.answers[number]
             raise UnavailableError("the local master of its cluster cannot be reached now")
         self.driver.wake.set()
         try:
@@ -436,7 +437,7 @@ class NodeService:
         except TimeoutError:
             raise UnavailableError("its machine does not answer now") from None
         finally:
-            self.answers.pop(self.asked, None)
+            self.answers.pop(number, None)
         if answer.problem:
             raise UnavailableError(answer.problem)
         return answer
