@@ -727,7 +727,8 @@ def test_a_federation_that_is_not_there_or_not_ours(serving, run, monkeypatch):
     assert "token" in err
     assert serving.token not in err
     monkeypatch.setenv("SUBAK_ADDRESS", "http://127.0.0.1:1")
-    assert run("queues") == (4, "", "subak: http://127.0.0.1:1: cannot be reached: Connection refused\n")
+    assert run("queues") == (4, "", "subak: http://127.0.0.1:1: cannot be reached: Connection refused; if it was "
+                                "stopped, subak up starts it with its jobs\n")
 
 
 # -- what others have written ------------------------------------------------------------------------------------------

@@ -319,7 +319,7 @@ def test_a_token_that_is_none_is_not_sent_and_not_shown(token, tmp_path):
 
 
 def test_without_a_token_it_is_said_what_to_do(tmp_path):
-    with pytest.raises(InputError, match="no token: set SUBAK_TOKEN, or write token_file"):
+    with pytest.raises(InputError, match=r"no federation is named here: subak up .* set SUBAK_ADDRESS and SUBAK_TOKEN"):
         read_settings(None, {"HOME": str(tmp_path)})
 
 

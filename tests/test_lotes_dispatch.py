@@ -245,10 +245,10 @@ def test_machines_that_join_are_given_bins_by_the_next_plan():
 
 @pytest.mark.parametrize(("given", "said"), [
     ({"choice": "luck"}, "choice: must be one of roulette, deficit, not 'luck'"),
-    ({"sampled": -1}, "sampled: must be from 0 to 1e+06, not -1"),
-    ({"replan_seconds": -1.0}, "replan_seconds: must be from 0 to inf, not -1"),
+    ({"sampled": -1}, "sampled: must be 0 or more, not -1"),
+    ({"replan_seconds": -1.0}, "replan_seconds: must be 0 or more, not -1"),
     ({"replan_window": 0.0}, "replan_window: must be more than 0, not 0"),
-    ({"replan_seconds": math.nan}, "replan_seconds: must be from 0 to inf, not nan"),
+    ({"replan_seconds": math.nan}, "replan_seconds: must be 0 or more, not nan"),
 ])
 def test_settings_are_refused_in_a_line(given, said):
     with pytest.raises(InputError) as caught:

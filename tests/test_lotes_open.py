@@ -275,7 +275,7 @@ def test_rules_hold_after_every_step_under_a_fair_order(case, seed, order, perio
     ({"mix": "last"}, "mix: last goes with plans during a run, so that replan_seconds must be more than 0"),
     ({"fallback": "none"}, "fallback: must be one of all, devoted, not 'none'"),
     ({"usage": 0.0}, "usage: must be more than 0, not 0"),
-    ({"usage": 1.5}, "usage: must be from 0 to 1, not 1.5"),
+    ({"usage": 1.5}, "usage: must be at most 1, not 1.5"),
 ])
 def test_settings_are_refused_in_a_line(given, said):
     with pytest.raises(InputError) as caught:

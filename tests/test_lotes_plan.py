@@ -510,7 +510,7 @@ def test_explain_lotes_takes_settings(run, site, tmp_path):
     assert run("explain", "lotes", *site, "--settings", tmp_path / "lotes.toml")[0] == 0
     (tmp_path / "wrong.toml").write_text("classes = 99\n")
     code, _, error = run("explain", "lotes", *site, "--settings", tmp_path / "wrong.toml")
-    assert code == 2 and "classes: must be from 0 to 64, not 99" in error
+    assert code == 2 and "classes: must be at most 64, not 99" in error
 
 
 def test_explain_tells_lotes_from_a_run(run, site, tmp_path, monkeypatch):

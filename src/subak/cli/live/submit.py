@@ -80,9 +80,10 @@ def submit(
     """Submit jobs; each is on disk before its id is printed.
 
     A script becomes a job described by the options; a job file takes no such options. A script that begins with #!
-    travels with its job; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it lies.
+    travels with its job; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it lies. Its
+    environment is the worker's with what -e adds, not yours. For arguments: `subak run --detach train.py --epochs 3`.
 
-    - `subak submit *.py --cpu 0.25` submits a job for each script, four of which share a core.
+    - `subak submit train_*.py --cpu 0.25` submits a job for each script, four of which share a core.
     - `subak submit job.yaml` prints the id of the job.
     - `subak submit train.yaml test.yaml --wait` waits for both, and names each task that did not finish.
     - `subak submit train.sh --array 0-9 --cpu 4 --memory 2Gi` runs a script ten times.

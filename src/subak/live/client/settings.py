@@ -53,7 +53,9 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
     elif usual.token_file:
         token = _token(home, usual)
     else:
-        raise InputError(f"no token: set {TOKEN}, or write token_file = \"...\" into {file or home}")
+        raise InputError("no federation is named here: subak up starts one in this folder, SUBAK_FEDERATION=FOLDER "
+                         f"names another folder's; or set {ADDRESS} and {TOKEN}, or write token_file = \"...\" into "
+                         f"{file or home}")
     return ClientSettings(tuple(checked_address(each) for each in addresses), token)
 
 

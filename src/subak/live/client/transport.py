@@ -146,7 +146,9 @@ class Transport:
             try:
                 connection.connect()
             except OSError as error:
-                raise UnavailableError(f"{address}: cannot be reached: {error.strerror or error}") from None
+                stopped = isinstance(error, ConnectionRefusedError)
+                raise UnavailableError(f"{address}: cannot be reached: {error.strerror or error}"
+                                       + "; if it was stopped, subak up starts it with its jobs" * stopped) from None
             self.connections[address] = connection
         connection.sock.settimeout(self.timeout_s + wait_s)
         return connection
