@@ -143,12 +143,11 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         self._check_tables()
 
     def _check_tables(self) -> None:
-        messages = _messages()
         for table in ("service", "part"):
             for kind, seconds in getattr(self, table).items():
-                if kind not in messages.KINDS:
+                if kind not in _messages().KINDS:
                     raise InputError(f"{table}: must be of kinds of messages such as "
-                                     f"{', '.join(messages.CARRIES)}; there is no kind {kind!r}")
+                                     f"{', '.join(_messages().CARRIES)}; there is no kind {kind!r}")
                 _refuse(f"{table}.{kind}", seconds, _TIME)
         for queue, share in self.shares.items():
             _refuse(f"shares.{queue}", share, Between(0, 1))

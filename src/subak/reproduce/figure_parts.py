@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import altair as alt
 import polars as pl
+from altair.utils import schemapi
 
 from subak.report.charts.theme import LIGHT
 
@@ -18,7 +19,7 @@ def base(table: pl.DataFrame) -> alt.Chart:
 
 
 def colour(
-    name: str, words: str | None = None, sort: Sequence[str] | alt.UndefinedType | None = alt.Undefined
+    name: str, words: str | None = None, sort: Sequence[str] | schemapi.UndefinedType | None = alt.Undefined
 ) -> alt.Color:
     """Return a colour for each value of a column."""
     return alt.Color(f"{escaped(name)}:N", title=words, scale=alt.Scale(range=COLOURS), sort=sort)
