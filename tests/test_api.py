@@ -275,7 +275,7 @@ def test_a_run_that_fails_leaves_the_others(tmp_path):
 
 def test_every_key_of_a_scenario_is_a_keyword():
     elsewhere = {"workload", "workload_digest", "fleet", "fleet_digest", "machines", "capacity", "scale", "remove",
-                 "add_machines", "schedulers", "seeds"}
+                 "add_machines", "only_queues", "schedulers", "seeds"}
     assert set(Settings.__annotations__) == set(Scenario.__struct_fields__) - elsewhere
 
 

@@ -16,6 +16,7 @@ from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import NOBODY
 from subak.fleet.state import LOG
 from subak.live.api.errors import BY_CODE
+from subak.live.api.models import QueueView
 from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import Constraint
 from subak.live.node.facts import JOB as JOB_FACT
@@ -150,14 +151,28 @@ def reason(node, known, waiting=(1,)):
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({}, "waits for machines; its queue is over its share"),
-    ({"tasks": 2, "gang": True}, "waits for machines; its queue is over its share"),
+    ({}, "waits for machines"),  # its queue is over its share, but nobody else waits
+    ({"tasks": 2, "gang": True}, "waits for machines"),
     ({"resources": {"cpu": 1001}}, "no machine is large enough"),
     ({"resources": {"cpu": 1, "memory": 2048}}, "no machine is large enough"),
     ({"constraints": (Constraint("rack", "=", "z"),)}, "no machine meets its constraints"),
 ])
 def test_a_job_that_waits_has_a_reason(changes, words):
     assert reason(*waiting_behind_another(**changes)) == words
+
+
+@pytest.mark.parametrize(("others", "words"), [
+    ({}, "waits for machines"), ({"other": 1}, "waits for machines; its queue is over its share"),
+    ({"": 3, "QUEUE": 3, "QUEUE/below": 3, "other": 0}, "waits for machines"),
+])
+def test_a_share_is_only_spoken_of_where_others_wait(others, words, monkeypatch):
+    node, known = waiting_behind_another()
+    own = known.spec.queue
+    views = [QueueView(path=path.replace("QUEUE", own), weight=1.0, guarantee=0.5, dominant_share=0.0, waiting=count)
+             for path, count in others.items()]
+    over = QueueView(path=own, weight=1.0, guarantee=0.5, dominant_share=1.0, waiting=1)
+    monkeypatch.setattr("subak.live.service.waiting.queue_views", lambda *_: [*views, over])
+    assert reason(node, known) == words
 
 
 def test_the_reason_of_a_job_is_that_of_the_tasks_that_wait():

@@ -12,7 +12,7 @@ from subak.errors import InputError
 from subak.experiment.parallel import jobs_of
 from subak.experiment.run import of_seed, settle_resample, simulate_into
 from subak.experiment.scenario import Scenario, draws
-from subak.federation.settings import Federation
+from subak.federation.settings import Federation, supported_by
 from subak.placement.schedulers import SCHEDULERS
 from subak.tables import amount_columns
 from subak.workload.google_like.generate import Length, write_generated
@@ -153,7 +153,7 @@ def contended():
 
 @pytest.mark.parametrize("name", [name for name, each in SCHEDULERS.items() if not (each.planned or each.recorded)])
 def test_a_seed_is_run_where_it_changes_something_and_not_where_it_does_not(tmp_path, name):
-    of_two = [key for key in ("global_masters", "local_masters") if key in SCHEDULERS[name].settings]
+    of_two = [key for key in ("global_masters", "local_masters") if key in supported_by(SCHEDULERS[name])]
     settings = Federation(**dict.fromkeys(of_two, 2))
     scenario = Scenario(schedulers=[name], seeds=[1, 2, 3], resample="none", federation=settings)
     tables = []

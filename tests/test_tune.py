@@ -14,7 +14,7 @@ from subak.experiment.scenario import Scenario, read_scenario
 from subak.experiment.tuning.question import Question, space_of
 from subak.experiment.tuning.result import BETTER, NO_INTERVAL, NOT_BETTER, NOT_FOUND, UNFEASIBLE, WORSE, result_of
 from subak.experiment.tuning.study import Search, best_of, importance, open_study, search, values_tried
-from subak.federation.settings import Federation
+from subak.federation.settings import Federation, supported_by
 from subak.federation.tunable import FEDERATION_PARAMETERS, declared
 from subak.measures.objective import read_measure, read_objective
 from subak.placement.lotes.settings import LotesSettings
@@ -82,7 +82,7 @@ def test_each_scheduler_declares_what_it_supports():
                              "steal_attempts"]
     assert "heartbeat" in names["megha"]
     assert names["lotes"][0] == "classes"
-    assert all(each.name in SCHEDULERS[name].settings for name in ("megha", "sparrow", "eagle", "pigeon")
+    assert all(each.name in supported_by(SCHEDULERS[name]) for name in ("megha", "sparrow", "eagle", "pigeon")
                for each in declared(SCHEDULERS[name])["federation"])
 
 
@@ -141,7 +141,7 @@ def test_a_range_may_be_narrowed():
     ({"tune": ["clases"]}, "must be one of classes, .* did you mean 'classes'"),
     ({"tune": ["classes=1"]}, "must be NAME or NAME=LEAST:MOST"), ({"tune": ["classes=3:2"]}, "to a larger one"),
     ({"tune": ["classes=1.5:2"]}, "must be whole numbers"), ({"tune": ["choice=1:2"]}, "roulette, deficit, and has no"),
-    ({"tune": ["classes", "classes=1:2"]}, "named once, classes"), ({"tune": ["classes=1:65"]}, "must be from 0 to 64"),
+    ({"tune": ["classes", "classes=1:2"]}, "named once, classes"), ({"tune": ["classes=1:65"]}, "must be at most 64"),
     ({"minimise": "wait"}, "measure: must be like 'wait.p95 for queue=prod'"),
     ({"minimise": "wait.p95 < 1s"}, "measure: must be like"),
     ({"minimise": "energy.total"}, "needs an energy file"), ({"held_out": [2, 3]}, "must be other seeds .* not 2"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from subak.fleet.shortage import shortage
-from subak.live.api.models import WAITS_FOR_MACHINES
+from subak.live.api.models import WAITS_FOR_MACHINES, QueueView
 from subak.live.config import FederationFile
 from subak.live.jobfile.quantities import print_amount
 from subak.live.jobfile.spec import TASKS, JobSpec, Stage
@@ -64,7 +64,8 @@ class Waiting:
     def __init__(self, node: GlobalNode, file: FederationFile) -> None:
         self.node, self.file = node, file
         self.of_shape: dict[tuple[int, bool], str] = {}
-        self.over: set[str] | None = None  # paths of queues that hold more than their part, once somebody asks
+        self.queues: list[QueueView] = []  # once somebody asks
+        self.over: set[str] | None = None  # paths of those that hold more than their part
 
     def reason(self, known: Known, waiting: Sequence[int], has_pauses: bool) -> str:
         """Return why a job waits; *waiting*: how many tasks of each stage do."""
@@ -77,7 +78,9 @@ class Waiting:
             self.of_shape[key] = self._of(key[0], stage)
         words = self.of_shape[key]
         if words in (FULL, TURN) and self._is_over(known.spec.queue):
-            return OVER if words == TURN else f"{words}; {OVER}"
+            if words == TURN:
+                return OVER
+            return f"{words}; {OVER}" if self._do_others_wait(known.spec.queue) else words
         return words
 
     def _of(self, shape: int, stage: Stage) -> str:
@@ -94,7 +97,12 @@ class Waiting:
     def _is_over(self, path: str) -> bool:
         """Whether a queue, or one above it, holds more than its guarantee."""
         if self.over is None:
-            self.over = {view.path for view in queue_views(self.node, self.file)
-                         if view.dominant_share > view.guarantee}
+            self.queues = [*queue_views(self.node, self.file)]
+            self.over = {view.path for view in self.queues if view.dominant_share > view.guarantee}
         parts = path.split("/")
         return any("/".join(parts[:depth]) in self.over for depth in range(1, len(parts) + 1))
+
+    def _do_others_wait(self, path: str) -> bool:
+        """Whether tasks wait in a queue that is neither this one nor above or below it."""
+        return any(view.waiting and not f"{path}/".startswith(f"{view.path}/")
+                   and not f"{view.path}/".startswith(f"{path}/") for view in self.queues if view.path)
