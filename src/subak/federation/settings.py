@@ -117,7 +117,7 @@ class Federation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     short_share: Annotated[float, Setting(
         "Share of the workers kept for short jobs.", users=LONG, rule=Between(0, 1))] = 0.02
     steal_attempts: Annotated[int, Setting(
-        "Workers that an idle one asks.", users=_used_by("hawk", "eagle"), rule=_TASKS)] = 10
+        "Workers that an idle one asks.", users=_used_by("hawk"), rule=_TASKS)] = 10
     starvation_limit: Annotated[int, Setting(
         "How many times its own run time a waiting probe may be held up by others.", users=_used_by("eagle"),
         rule=_TASKS)] = 5
