@@ -1,5 +1,6 @@
 """One declaration for a setting: option, scenario file, keyword, refusal and the run follow from it."""
 import inspect
+import sys
 from typing import Annotated
 
 import msgspec
@@ -14,7 +15,7 @@ from subak.cli.usage.size import size
 from subak.cli.usage.tune import tune
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
-from subak.federation.settings import Federation
+from subak.federation.settings import Federation, supported_by
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.schedulers import SCHEDULERS
 from subak.policy import find_scheduler
@@ -92,6 +93,25 @@ def test_a_scheduler_reads_what_it_is_said_to_use_and_refuses_the_rest(scheduler
         elif scheduler != "recorded":  # which needs a log
             module.simulate(JOBS, FLEET, one, **{name: value})
             assert name in read
+
+
+CHECKS = {"refuse_values", "__post_init__", "_check_tables"}  # they read what any federation could have
+
+
+@pytest.mark.parametrize("scheduler", [name for name, each in SCHEDULERS.items() if each.architecture])
+def test_a_federation_reads_what_it_is_said_to_use(scheduler, monkeypatch):
+    read = set()
+
+    def traced(self, name):
+        if sys._getframe(1).f_code.co_name not in CHECKS:
+            read.add(name)
+        return object.__getattribute__(self, name)
+
+    one = find_scheduler(scheduler)
+    monkeypatch.setattr(Federation, "__getattribute__", traced)
+    supported = set(supported_by(one))
+    module.simulate(JOBS, FLEET, one, federation=Federation(order="priority" if "order" in supported else "fifo"))
+    assert supported <= read
 
 
 def test_who_says_nothing_of_schedulers_is_refused_by_all():
