@@ -8,10 +8,9 @@ import asyncio
 import tomli_w
 from msgspec import msgpack, structs, to_builtins
 
-from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry
+from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, RoomsEntry, TimingEntry
 from subak.live.executor.attempt import Key
 from subak.live.node.frames import TAIL
-from subak.live.node.layout import Timing
 from subak.live.node.worker.worker_node import Inquire, Start
 from subak.live.service.planning import first_queues
 from subak.live.service.service import NodeService
@@ -43,7 +42,8 @@ class RealService(NodeService):
         self.file = FederationFile(
             "real", (GlobalMasterEntry("g0", "127.0.0.1:1"),),
             tuple(ClusterEntry(cluster, f"127.0.0.1:{number + 2}") for number, cluster in enumerate(CLUSTERS)),
-            (QueueEntry("research/ada"), QueueEntry("web")), timing=Timing(), rooms=ROOMS)
+            (QueueEntry("research/ada"), QueueEntry("web")), timing=TimingEntry(),
+            rooms=RoomsEntry(**structs.asdict(ROOMS)))
         layout = self.file.layout()
         capacity = layout.amounts(CAPACITY, layout.tasks_each)
         machines = tuple(MachineCase(cluster, capacity, "", False) for cluster in MACHINES)

@@ -574,9 +574,9 @@ def _folder(path):
     (("--tasks", 5, "--load", 0.5, "--dynamism", 1), "--dynamism must be left out"),
     (("--tasks", 5, "--seed", -1), "seed must be from 0"),
     (("--tasks", 5, "--task-disparity", 1), "disparity .* must be greater than 1, not 1.0"),
-    (("--tasks", 5, "--capacity", "cpu=1"), "--capacity: goes with --machines"),
+    (("--tasks", 5, "--capacity", "cpu=1"), "capacity: is that of alike machines; give machines"),
     (("--tasks", 5, "--fleet", "nowhere"), "nowhere/fleet.toml: no such file"),
-    (("--tasks", 5, "--fleet", "x", "--machines", 5), "--fleet: leaves no place"),
+    (("--tasks", 5, "--fleet", "x", "--machines", 5), "fleet and machines: give one of them, not both"),
     (("--tasks", 5, "--parameters", "nowhere.toml"), "nowhere.toml: no such file"),
 ])
 def test_mistakes_write_nothing(run, tmp_path, words, rule):

@@ -107,7 +107,7 @@ def test_what_is_no_share_or_no_central_scheduler_is_refused():
     for share in (-0.1, 1.5, math.nan):
         with pytest.raises(InputError, match="slow_start: must be a share from 0 to 1, not"):
             run(plain((0, 1, 1)), fleet_of((1,)), share)
-    with pytest.raises(InputError, match=r"slow_start: sparrow is a federation.* must be 1, not 0\.5"):
+    with pytest.raises(InputError, match="slow_start: sparrow is a federation, in which tasks start when all"):
         run(plain((0, 1, 1)), fleet_of((1,)), 0.5, "sparrow")
 
 
