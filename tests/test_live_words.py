@@ -17,6 +17,7 @@ from subak.federation.messages import NOBODY
 from subak.fleet.state import LOG
 from subak.live.api.errors import BY_CODE
 from subak.live.api.models import QueueView
+from subak.live.executor.attempt import HALTED, STOPPED, Ending, Exited
 from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import Constraint
 from subak.live.node.facts import JOB as JOB_FACT
@@ -117,6 +118,23 @@ def test_a_signal_is_no_exit_code(code, exit_code, signal, words):
     view = task_view(ended_job("g0-0", job.stored, job.spec, rows.astype(ON_DISK), []), 0, {})
     assert (view.exit_code, view.signal) == (exit_code, signal)
     assert view.reason.endswith(f"with {words}")
+
+
+@pytest.mark.parametrize(("reason", "what", "why"), [
+    (STOPPED, "attempt stopped", "its machine was stopped"), (HALTED, "attempt lost", "its machine was lost")])
+def test_a_machine_that_was_stopped_is_told_from_one_that_was_lost(reason, what, why):
+    """`subak down` stops what runs: whoever looked at the history afterwards feared a crash."""
+    world, node, job = running_task()
+    machine = next(each for each in world.machines.all if each.executor is not None and each.executor.list())
+    world.machines.carry_out = lambda *_: None  # the next attempt need not begin
+    (running,) = machine.executor.list()
+    machine.process.node.on_events([Exited(running.key, Ending(reason))])
+    world.call_soon(machine.process)
+    world.until(world.now + 1.0)
+    known = known_of(node, job)
+    (event,) = [event_view(known, number, {}, node.queues) for number, event in enumerate(known.events)
+                if event.what.startswith("attempt")]
+    assert (event.what, event.why) == (what, why)
 
 
 @pytest.mark.parametrize(("outcome", "exit_code"), [("cancelled", None), ("finished", 0)])

@@ -259,11 +259,12 @@ REASONS = (
     "preempted because its machine is drained",
     "preempted by an operator",
     "its machine is held back for another",
+    "its machine was stopped",
 )
 (NO_REASON, FINISHED_WELL, NOT_FREE, NOT_THERE, OLD_REQUEST, OLD_EPOCH, NO_VICTIMS, PREEMPTED, MACHINE_LOST, GANG_LOST,
  LEASE_LOST, UNKNOWN, STILL_HELD, NO_ROOM,
  HAS_FAILED, RAN_TOO_LONG, WAITED_TOO_LONG, CANCELLED, STAGE_FAILED, GANG_FAILED, LOST_TOO_OFTEN,
- USED_TOO_MUCH, DRAINED, PREEMPTED_BY_OPERATOR, HELD_FOR_ANOTHER) = range(len(REASONS))
+ USED_TOO_MUCH, DRAINED, PREEMPTED_BY_OPERATOR, HELD_FOR_ANOTHER, MACHINE_STOPPED) = range(len(REASONS))
 # ends of an attempt whose machine was taken from it on purpose
 PREEMPTION = np.array([each in (PREEMPTED, DRAINED, PREEMPTED_BY_OPERATOR) for each in range(len(REASONS))])
 # ends of an attempt that has failed: whether its task is tried again, its submitter says

@@ -13,10 +13,18 @@ from subak.federation.counts import compared
 from subak.federation.megha.global_master.state import PHASE_FLYING, PHASE_HELD, GlobalMaster
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Topology
-from subak.federation.messages import LEASE_LOST, LOST_TOO_OFTEN, MACHINE_LOST, NOBODY, OLD_EPOCH, UNKNOWN
+from subak.federation.messages import (
+    LEASE_LOST,
+    LOST_TOO_OFTEN,
+    MACHINE_LOST,
+    MACHINE_STOPPED,
+    NOBODY,
+    OLD_EPOCH,
+    UNKNOWN,
+)
 from subak.marks import inlined
 
-LOSSES = (MACHINE_LOST, LEASE_LOST, UNKNOWN)  # ends of attempts that nobody wanted
+LOSSES = (MACHINE_LOST, LEASE_LOST, UNKNOWN, MACHINE_STOPPED)  # ends of attempts that nobody wanted
 NOTHING_SENT = 0  # number of the attempt that was sent last, when it is known to be over; those of attempts are greater
 
 

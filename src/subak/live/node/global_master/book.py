@@ -18,7 +18,7 @@ from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, 
 from subak.federation.megha.ledger import ENTRY_TOOK
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.topology import INCARNATION_BITS
-from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, NOBODY, NOT_FREE, REASONS
+from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, MACHINE_STOPPED, NOBODY, NOT_FREE, REASONS
 from subak.live.executor.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, DropRange, Put, PutLarge, Write
@@ -26,6 +26,7 @@ from subak.live.node.facts import JobFact, StageFact
 from subak.live.node.global_master.history import (
     ATTEMPT_FAILED,
     ATTEMPT_LOST,
+    ATTEMPT_STOPPED,
     BEGAN,
     OUTCOME_WORDS,
     PERHAPS,
@@ -276,7 +277,8 @@ class Book:
         elif is_end and not CONCLUSIVE[reason]:
             self.told.add(place)
             self.due.add(job.number)
-            history.note(Happening(clock, index, ATTEMPT_LOST, REASONS[reason], machine, nth, attempt, entry["heir"]))
+            what = ATTEMPT_STOPPED if reason == MACHINE_STOPPED else ATTEMPT_LOST
+            history.note(Happening(clock, index, what, REASONS[reason], machine, nth, attempt, entry["heir"]))
 
     def note_begun(self, job: Job, happening: Happening) -> None:
         """Take up a beginning that is on disk and not in the row of its task, which was written before."""

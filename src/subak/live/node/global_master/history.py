@@ -18,7 +18,8 @@ from subak.live.node.base import Drop, Put, Write
 EVENTS_EACH = 2_000  # of a job
 KEYS_EACH = 2_048  # numbers of rows on disk that a job has for them
 BEGAN, ATTEMPT_FAILED, ATTEMPT_LOST = "began", "attempt failed", "attempt lost"
-ATTEMPT_ENDS = (ATTEMPT_FAILED, ATTEMPT_LOST)  # after which its task goes on
+ATTEMPT_STOPPED = "attempt stopped"  # with its machine, on purpose
+ATTEMPT_ENDS = (ATTEMPT_FAILED, ATTEMPT_LOST, ATTEMPT_STOPPED)  # after which its task goes on
 PERHAPS = "it may have: nobody knows"  # why a beginning is noted that was not seen
 OUTCOME_WORDS = ("", "finished", "failed", "cancelled", "timed out", "lost")
 

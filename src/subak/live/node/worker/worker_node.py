@@ -43,6 +43,7 @@ from subak.federation.messages import (
     LEASE_LOST,
     LOCAL_MASTER,
     MACHINE_LOST,
+    MACHINE_STOPPED,
     NO_REASON,
     NOBODY,
     NOT_FREE,
@@ -71,7 +72,7 @@ ATTEMPT, ME = Kind(ROW), Kind(WORKER_ROW)
 STATE_VERSION = 1  # of what outlives the process; raised with each change of a layout in it
 # what an end at the executor is for the federation; what is in neither has failed
 LOSSES_OF_EXECUTOR = {
-    executor.LEASE_LOST: LEASE_LOST, executor.STOPPED: MACHINE_LOST, executor.EXECUTOR_LOST: MACHINE_LOST,
+    executor.LEASE_LOST: LEASE_LOST, executor.STOPPED: MACHINE_STOPPED, executor.EXECUTOR_LOST: MACHINE_LOST,
     executor.HALTED: MACHINE_LOST, executor.NEVER_BEGAN: MACHINE_LOST,
 }
 REASON_OF = {**LOSSES_OF_EXECUTOR, executor.RAN_TOO_LONG: RAN_TOO_LONG, executor.OUT_OF_MEMORY: USED_TOO_MUCH}
