@@ -634,6 +634,13 @@ def test_all_is_cancelled_when_somebody_agrees(serving, run, write, monkeypatch)
     assert run("cancel", "--all", "-y")[0] == 4  # what it keeps may run on
 
 
+def test_jobs_that_wait_are_cancelled_before_those_that_run(serving, run, write):
+    """Else each would start, for a moment, on what the one before it left."""
+    run("submit", write(job("[sleep]", "runs")))
+    run("run", "--detach", "--cpu", "900", "--", "sleep")
+    assert [line[:4] for line in run("cancel", "--all", "-y")[1].splitlines()] == ["g0-1", "g0-0"]
+
+
 def test_machines_are_cordoned_and_drained(serving, run, write):
     run("submit", write(job("[sleep]")))
     assert run("cordon", "m0", "m1")[1] == "m0 cordoned; 1 task runs there\nm1 cordoned; 0 tasks run there\n"

@@ -17,7 +17,7 @@ from subak.placement.lotes.settings import LotesSettings
 
 
 class Settings(TypedDict, total=False):
-    """Keyword arguments of `run` and `compare`; docs/reference/files/scenario.md says what each means."""
+    """Keyword arguments of `run` and `compare`; docs/reference/scenario-file.md says what each means."""
 
 '''
 

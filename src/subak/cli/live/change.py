@@ -60,7 +60,8 @@ def _cancel_all(federation: "Client", queue: str, yes: bool, output: Output) -> 
         raise InputError(f"nothing was cancelled; --yes cancels {counted(len(jobs), 'job')}{where} without asking")
     if not jobs and output == Output.TABLE:
         echo(f"no job{where} is open")
-    for id in sorted(jobs, key=lambda id: jobs[id].submitted):
+    # those that wait first: else they would start on what the others leave
+    for id in sorted(jobs, key=lambda id: (jobs[id].state == TASK_RUNNING, jobs[id].submitted)):
         _show(id, federation.cancel(id), output)
     unreachable = sorted({line for each in found for line in each.unreachable})
     remark(unreachable)

@@ -31,8 +31,8 @@ def logs(
                                       help="Such as g0-17.3; of a job all tasks, one after the other.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
     stdout: Annotated[bool, typer.Option("--stdout", help="Print only its standard output.")] = False,
-    stderr: Annotated[bool, typer.Option("--stderr", help="Only what it wrote to standard error, and to standard "
-                                                          "output.")] = False,
+    stderr: Annotated[bool, typer.Option(
+        "--stderr", help="Print only its standard error (to standard output).")] = False,
     tail: Annotated[int, typer.Option("--tail", metavar="LINES", min=0, max=TAIL_LINES_MAX, show_default=False,
                                       help="Only the last lines of each stream [default: all that is kept].")] = 0,
     attempt: Annotated[int, typer.Option("--attempt", metavar="N", min=0, max=ATTEMPTS_MAX, show_default=False,
