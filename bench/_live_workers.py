@@ -1,6 +1,6 @@
 """Many workers of a federation in one process, without attempts' processes: `python _live_workers.py FILE...`.
 
-Each is a whole worker, with its node, its store and its connections, and an executor in which attempts of the command
+Each is a whole worker, with its node, its store and its connections, and an agent in which attempts of the command
 `hold` run for ever and all others end at once. When an attempt starts, a line says so on standard output.
 """
 import asyncio
@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+from subak.live.agent.attempts.attempt import AttemptToRun
+from subak.live.agent.attempts.simulated import SimulatedAgent
 from subak.live.config import WorkerFile, read
-from subak.live.executor.attempt import AttemptToRun
-from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.process.driver import clock
 from subak.live.process.worker import Worker
@@ -19,8 +19,8 @@ from subak.live.process.worker import Worker
 HOLD, EVER_S = "hold", 1e9
 
 
-class Told(SimulatedExecutor):
-    """An executor that says when attempts start."""
+class Told(SimulatedAgent):
+    """An agent that says when attempts start."""
 
     def __init__(self) -> None:
         super().__init__(clock, lambda attempt: EVER_S if attempt.command[0] == HOLD else 0.0)
@@ -34,12 +34,12 @@ class Told(SimulatedExecutor):
 
 
 class SimulatedWorker(Worker):
-    """A worker with such an executor."""
+    """A worker with such an agent."""
 
-    async def _reach_executor(self, _number: int, _node: WorkerNode) -> None:
-        self.executor, self.attached = Told(), True
+    async def _reach_agent(self, _number: int, _node: WorkerNode) -> None:
+        self.agent, self.attached = Told(), True
 
-    async def _watch_executor(self) -> None:
+    async def _watch_agent(self) -> None:
         await asyncio.Event().wait()
 
 

@@ -20,8 +20,8 @@ import msgspec
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from live_federation import Federation
+from subak.live.agent.processes.proc import shared_out_memory
 from subak.live.client.client import Client
-from subak.live.warden.processes import shared_out_memory
 
 SIZES = (30_000, 1_000_000)
 PAUSE_S, READY_S = 0.005, 120.0

@@ -26,8 +26,8 @@ import msgspec
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from _peers import ray_latency, slurm_latency
 from live_federation import Federation, free_addresses, until
+from subak.live.agent.processes.proc import TICKS, shared_out_memory
 from subak.live.client.client import Client
-from subak.live.warden.processes import TICKS, shared_out_memory
 
 LATENCIES, TASKS_OF_JOB, OPEN_JOBS = 200, 100, 20
 NO_OP_TASKS, TRUE_TASKS, SOAK_TASKS, SOAK_FIRST = 20_000, 3_000, 100_000, 20_000
@@ -79,7 +79,7 @@ def running(folder: Path, **settings: object) -> Iterator[Federation]:
 
 def pids(federation: Federation) -> dict[str, int]:
     found = {name: process.pid for name, process in federation.running.items()}
-    return found | {f"warden of {name}": warden.warden for name, warden in federation.wardens().items()}
+    return found | {f"agent of {name}": agent.agent for name, agent in federation.agents().items()}
 
 
 def cpu_s(federation: Federation) -> dict[str, float]:
@@ -228,7 +228,7 @@ def soak(federation: Federation, tasks: int) -> None:
 def many(folder: Path) -> None:
     """Print the latency beside very many machines, all of them held, and very many waiting tasks."""
     federation = Federation(
-        folder, clusters=1, workers=MACHINES, capacity=(SLOT + LEFT, 1024), timing=SLOW, executor="none",
+        folder, clusters=1, workers=MACHINES, capacity=(SLOT + LEFT, 1024), timing=SLOW, agent="none",
         rooms={"attempts_each": 8})  # for so many workers in one process
     workers = None
     try:
@@ -295,7 +295,7 @@ def light(folder: Path) -> None:
 
 
 def no_op(folder: Path, tasks: int) -> None:
-    with running(folder / "no-op", workers=4, capacity=CAPACITY, executor="none") as federation:
+    with running(folder / "no-op", workers=4, capacity=CAPACITY, agent="none") as federation:
         run_tasks(federation, SOAK_FIRST // 10)
         rate(federation, NO_OP_TASKS, "without processes")
         if tasks:

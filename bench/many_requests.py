@@ -16,8 +16,8 @@ import msgspec
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from live_federation import Federation
+from subak.live.agent.processes.proc import shared_out_memory
 from subak.live.client.client import Client
-from subak.live.warden.processes import shared_out_memory
 
 REQUESTS, STAGES, AT_ONCE, PARTS = 100_000, 20, 16, 10
 CAPACITY = 64_000, 1 << 21  # memory in MiB: more than there are requests
@@ -52,7 +52,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         federation = Federation(Path(folder) / "requests", masters=1, clusters=2, workers=2, capacity=CAPACITY,
-                                executor="none")
+                                agent="none")
         try:
             federation.start()
             federation.wait_ready()

@@ -1,6 +1,6 @@
 """Kill processes of a real federation under load with signal 9, and count what became of every job.
 
-`python tests/chaos.py --kills 200`: two global masters, two clusters with standbys, four workers with their wardens.
+`python tests/chaos.py --kills 200`: two global masters, two clusters with standbys, four workers with their agents.
 Clients submit jobs of short commands, each under a key of its own, again until it is acknowledged, and their
 connections are cut too. What was killed is started again after a while. In the end all is up again, and every
 acknowledged job must be there and have ended, with one outcome for each task; see `chaos_stamps` for the rest.
@@ -31,7 +31,7 @@ from subak.live.api.models import MasterView
 from subak.live.client.client import Client
 
 TIMING = {"heartbeat": 0.5, "retry": 0.5, "lease": 3.0, "timer_slack": 0.5}
-KINDS = {"global master": 2, "local master": 3, "worker": 3, "warden": 2, "connection": 2}  # how often each
+KINDS = {"global master": 2, "local master": 3, "worker": 3, "agent": 2, "connection": 2}  # how often each
 SUBMITTERS, WAITING_TASKS = 3, 40  # at most so many tasks wait to be started, so that kills meet all states
 KILL_PAUSE_S = (0.2, 1.2)
 AWAY_S, AWAY_LONG_S, LONG_PART = (0.05, 1.0), (3.0, 6.0), 0.25  # until what was killed is started again
@@ -155,7 +155,7 @@ class Killer:
         self.count: Counter[str] = Counter()
         self.explained: list[Kill] = []  # what may let a task run again that had ended
         self.active: list[tuple[str, float]] = []  # cluster, when: kills of local masters that were active
-        self.cluster_of: dict[str, str] = {}  # by warden
+        self.cluster_of: dict[str, str] = {}  # by agent
         self.asking = federation.client(patience_s=0.0)
 
     def run(self, kills: int) -> None:
@@ -185,10 +185,10 @@ class Killer:
     def _takeovers(self, cluster: str, at: float) -> list[float]:
         return takeovers(read_stamps(self.load.stamps), [(cluster, at)], self.cluster_of, IN_FLIGHT_S)
 
-    def note_wardens(self) -> None:
-        """Note which cluster each warden is of."""
-        for name, warden in self.federation.wardens().items():
-            self.cluster_of[warden.identity] = self.federation.members[name].cluster
+    def note_agents(self) -> None:
+        """Note which cluster each agent is of."""
+        for name, agent in self.federation.agents().items():
+            self.cluster_of[agent.identity] = self.federation.members[name].cluster
 
     def _pause(self, seconds: float) -> None:
         """Wait, and start again what is due."""
@@ -211,8 +211,8 @@ class Killer:
         """Kill one of a kind; return whether there was one."""
         if kind == "connection":
             return self.load.cut(self.draw)
-        if kind == "warden":
-            return self._kill_warden()
+        if kind == "agent":
+            return self._kill_agent()
         role = {"global master": GLOBAL_MASTER, "local master": LOCAL_MASTER, "worker": WORKER}[kind]
         early = self.draw.random() < EARLY_PART
         there = [name for name in self.federation.names(role)
@@ -222,20 +222,20 @@ class Killer:
         name = self.draw.choice(there)
         if role == LOCAL_MASTER and self._is_active(name):
             self.active.append((self.federation.members[name].cluster, uptime()))
-        if role == WORKER and name in (wardens := self.federation.wardens()):
-            self.explained.append(Kill(wardens[name].identity, uptime(), TIMING["lease"]))
+        if role == WORKER and name in (agents := self.federation.agents()):
+            self.explained.append(Kill(agents[name].identity, uptime(), TIMING["lease"]))
         self.federation.kill(name)
         self.away[name] = time.monotonic() + self.draw.uniform(
             *(AWAY_LONG_S if self.draw.random() < LONG_PART else AWAY_S))
         return True
 
-    def _kill_warden(self) -> bool:
-        wardens = self.federation.wardens()
-        if not wardens:
+    def _kill_agent(self) -> bool:
+        agents = self.federation.agents()
+        if not agents:
             return False
-        warden = wardens[self.draw.choice(sorted(wardens))]
-        victims = self.draw.choice(([warden.guard], [warden.warden], [warden.guard, warden.warden]))
-        self.explained.append(Kill(warden.identity, uptime()))
+        agent = agents[self.draw.choice(sorted(agents))]
+        victims = self.draw.choice(([agent.guard], [agent.agent], [agent.guard, agent.agent]))
+        self.explained.append(Kill(agent.identity, uptime()))
         for pid in victims:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -307,7 +307,7 @@ def check(federation: Federation, load: Load, killer: Killer) -> list[str]:
     wrong += [f"{task}: is reported finished, and never ran" for task, outcome in outcomes.items()
               if outcome == "finished" and task not in stamps]
     wrong += at_rest(federation)
-    killer.note_wardens()
+    killer.note_agents()
     submitted = sum(job.tasks for job in load.acknowledged)
     attempts = sum(stamp.what == START for of_task in stamps.values() for stamp in of_task)
     words(f"{len(load.acknowledged):,} jobs acknowledged, {submitted:,} tasks submitted = {outcomes_of(outcomes)}; "
@@ -330,7 +330,7 @@ def run(kills: int, seed: int, folder: Path) -> list[str]:
         federation.wait_ready()
         words(f"seed {seed}; ready after {time.monotonic() - began:.1f} s; load {os.getloadavg()[0]:.1f}")
         killer = Killer(federation, load, seed)
-        killer.note_wardens()
+        killer.note_agents()
         load.start()
         try:
             words("takeovers, with all else up: " + ", ".join(f"{each:.2f} s" for each in sorted(killer.take_over()))

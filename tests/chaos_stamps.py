@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 START, ALIVE, END, TWICE = "start", "alive", "end", "twice"
-# As a shell writes them: what, attempt, warden, seconds since the machine was booted. The lock of the task is held by
+# As a shell writes them: what, attempt, agent, seconds since the machine was booted. The lock of the task is held by
 # the shell alone: one who does not get it runs beside another, whatever anybody says.
 SCRIPT = """
 file="$STAMPS/$SUBAK_JOB.$SUBAK_TASK_INDEX"
-say() { read -r up idle < /proc/uptime; echo "$1 $SUBAK_ATTEMPT $SUBAK_WARDEN $up" >> "$file"; }
+say() { read -r up idle < /proc/uptime; echo "$1 $SUBAK_ATTEMPT $SUBAK_AGENT $up" >> "$file"; }
 say start; exec 9> "$STAMPS-locks/$SUBAK_JOB.$SUBAK_TASK_INDEX"; flock -n 9 || say twice
 left="$1"; while [ "$left" -gt 0 ]; do sleep 0.1 9>&-; say alive; left=$((left - 1)); done; say end; exit "$2"
 """
-BEFORE_S, AFTER_S = 0.5, 5.0  # a kill of a warden may undo an end that it has not noted, or not told
+BEFORE_S, AFTER_S = 0.5, 5.0  # a kill of an agent may undo an end that it has not noted, or not told
 LEASE_PART = 0.8  # the last sign of life was before the kill
 
 
@@ -27,17 +27,17 @@ class Stamp(NamedTuple):
 
     what: str
     attempt: int
-    warden: str
+    agent: str
     at: float
 
 
 class Kill(NamedTuple):
-    """A warden was killed; or, with *lease_s*, its worker, so that after a lease the machine counts as lost.
+    """An agent was killed; or, with *lease_s*, its worker, so that after a lease the machine counts as lost.
 
     Of what ended *until* then nobody may have heard.
     """
 
-    warden: str
+    agent: str
     at: float
     lease_s: float = 0.0
     until: float = math.inf
@@ -48,7 +48,7 @@ def read_stamps(folder: Path) -> dict[str, list[Stamp]]:
     found = {}
     for file in folder.iterdir():
         rows = [line.split() for line in file.read_text().splitlines()]
-        found[file.name] = [Stamp(what, int(attempt), warden, float(at)) for what, attempt, warden, at in rows]
+        found[file.name] = [Stamp(what, int(attempt), agent, float(at)) for what, attempt, agent, at in rows]
     return found
 
 
@@ -60,9 +60,9 @@ def overlaps(stamps: Sequence[Stamp]) -> list[str]:
     former: set[tuple[int, str]] = set()
     now, found = (-1, ""), []
     for stamp in stamps:
-        if (stamp.attempt, stamp.warden) != now:
+        if (stamp.attempt, stamp.agent) != now:
             former.add(now)
-            now = stamp.attempt, stamp.warden
+            now = stamp.attempt, stamp.agent
             if now in former:
                 found.append(f"attempt {stamp.attempt} was alive at {stamp.at:.2f} s, after a later one had started")
             elif stamp.what != START:
@@ -83,7 +83,7 @@ def repeated(stamps: Sequence[Stamp], kills: Iterable[Kill]) -> int:
 
 def _explains(kill: Kill, end: Stamp, again: Stamp) -> bool:
     """Whether a kill explains that a task that had come to its end was begun *again*."""
-    if kill.warden != end.warden:
+    if kill.agent != end.agent:
         return False
     if kill.lease_s:  # nobody heard of the end before the machine had been silent for a lease
         return kill.until >= end.at >= kill.at - BEFORE_S and again.at >= kill.at + LEASE_PART * kill.lease_s
@@ -112,13 +112,13 @@ def takeovers(stamps: Mapping[str, Sequence[Stamp]], kills: Sequence[tuple[str, 
               in_flight_s: float) -> list[float]:
     """Return the seconds from each kill of an active local master (cluster, when) to the next start in its cluster.
 
-    What starts within *in_flight_s* was ordered by the one that was killed. *cluster_of*: by warden.
+    What starts within *in_flight_s* was ordered by the one that was killed. *cluster_of*: by agent.
     """
     starts: dict[str, list[float]] = {}
     for of_task in stamps.values():
         for stamp in of_task:
             if stamp.what == START:
-                starts.setdefault(cluster_of.get(stamp.warden, ""), []).append(stamp.at)
+                starts.setdefault(cluster_of.get(stamp.agent, ""), []).append(stamp.at)
     found = []
     for cluster, at in kills:
         later = [start - at for start in starts.get(cluster, ()) if start - at > in_flight_s]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from mutants import ROOT, codes, modules_of, source_of
 
 # What only ever decides one way, by function, condition and the way that is never seen, and why it stands there.
-NEWEST = "an attempt that its executor ends is the newest of its task there; a late exit is in test_protocol_defects"
+NEWEST = "an attempt that its agent ends is the newest of its task there; a late exit is in test_protocol_defects"
 RING = "the simulator's ledger has more places than anybody is behind; test_federation_parts fills small ones"
 LIVE = "only a process of its own has a copy of a ledger; test_roles_apart has"
 LAST = "the last kind that its role handles"

@@ -148,7 +148,7 @@ class Growing:
             if crosses and self.random.random() < self.doubled:
                 self.send(int(HANDLER[kind]), message, float(self.random.exponential(3.0)))
 
-    # -- the executor --------------------------------------------------------------------------------------------------
+    # -- the agent --------------------------------------------------------------------------------------------------
 
     def begin(self, message):
         """Run an attempt: on a machine that has what it asks and meets its constraints, and no second one of a task."""

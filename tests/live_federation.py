@@ -12,11 +12,11 @@ from typing import IO, Any, NamedTuple
 
 import tomli_w
 
+from subak.live.agent.processes.proc import ENDED_STATES, all_processes, look_at
 from subak.live.api.errors import ServiceError
 from subak.live.client.client import Client
 from subak.live.client.settings import ClientSettings
 from subak.live.tokens import JOIN, PEOPLE, new_token
-from subak.live.warden.processes import ENDED_STATES, all_processes, look_at
 
 PATIENCE_S = 120.0  # for what takes seconds on a machine that is not busy
 GLOBAL_MASTER, LOCAL_MASTER, WORKER = "global-master", "local-master", "worker"
@@ -32,11 +32,11 @@ class Member(NamedTuple):
     cluster: str = ""
 
 
-class Warden(NamedTuple):
-    """The processes of a machine's warden, and the name that its attempts carry."""
+class Agent(NamedTuple):
+    """The processes of a machine's agent, and the name that its attempts carry."""
 
     guard: int
-    warden: int
+    agent: int
     identity: str
 
 
@@ -48,7 +48,7 @@ class Federation:
 
     def __init__(self, folder: Path, masters: int = 2, clusters: int = 2, workers: int = 4, *, standby: bool = True,
                  capacity: tuple[int, int] = (2000, 2048), queues: tuple[str, ...] = ("research", "web"),
-                 timing: dict[str, float] | None = None, rooms: dict[str, int] | None = None, executor: str = "warden",
+                 timing: dict[str, float] | None = None, rooms: dict[str, int] | None = None, agent: str = "processes",
                  data: dict[str, Path] | None = None) -> None:
         self.folder, self.data, self.members = folder, data or {}, {}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -78,7 +78,7 @@ class Federation:
         for number in range(workers):
             cluster = self.clusters[number % clusters]
             self._add(f"w{number}", WORKER, cluster, {
-                "name": f"w{number}", "local_masters": self.local[cluster], "executor": executor,
+                "name": f"w{number}", "local_masters": self.local[cluster], "agent": agent,
                 "capacity": dict(zip(("cpu", "memory"), capacity, strict=True))})
 
     def _write(self, name: str, content: dict[str, object]) -> Path:
@@ -128,30 +128,30 @@ class Federation:
         """Whether a member runs, and serves already."""
         return name in self.running and ": ready" in self.log(name, self.said[name])
 
-    def wardens(self) -> dict[str, Warden]:
-        """Return the wardens that are at work, by the name of the worker."""
-        states = {str(self.data[name] / "warden"): name for name in self.names(WORKER)}
+    def agents(self) -> dict[str, Agent]:
+        """Return the agents that are at work, by the name of the worker."""
+        states = {str(self.data[name] / "agent"): name for name in self.names(WORKER)}
         pids: dict[str, list[int]] = {}
         for pid, words in commands():
-            if "subak.live.warden" in words:
+            if "subak.live.agent" in words:
                 name = next((states[word] for word in words if word in states), None)
                 if name is not None:
                     pids.setdefault(name, []).append(pid)
         found = {}
         for name, of_name in pids.items():
             pairs = [(look.parent, pid) for pid in of_name if (look := look_at(pid)) and look.parent in of_name]
-            identity = self.data[name] / "warden" / "identity"
+            identity = self.data[name] / "agent" / "identity"
             if pairs and identity.exists():
-                found[name] = Warden(*pairs[0], identity.read_text())
+                found[name] = Agent(*pairs[0], identity.read_text())
         return found
 
-    def _wardens_end(self, told: set[int]) -> bool:
-        """Tell wardens to end that were not told yet, such as have only just begun; return whether none is left."""
-        for warden in self.wardens().values():
-            if warden.guard not in told:
-                told.add(warden.guard)
+    def _agents_end(self, told: set[int]) -> bool:
+        """Tell agents to end that were not told yet, such as have only just begun; return whether none is left."""
+        for agent in self.agents().values():
+            if agent.guard not in told:
+                told.add(agent.guard)
                 with suppress(ProcessLookupError):
-                    os.kill(warden.guard, signal.SIGTERM)
+                    os.kill(agent.guard, signal.SIGTERM)
         return not self.left()
 
     def stop(self, seconds: float = END_S) -> list[str]:
@@ -169,7 +169,7 @@ class Federation:
         self.running.clear()
         told: set[int] = set()
         with suppress(AssertionError):
-            until(lambda: self._wardens_end(told), seconds)
+            until(lambda: self._agents_end(told), seconds)
         for pid, words in self.left():
             left.append(f"process {pid} was left: {' '.join(words)[:100]}")
             with suppress(ProcessLookupError):

@@ -120,16 +120,16 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         "test_roles_apart.py", "test_megha_known_answers.py", "test_torture.py",
         "-k", "not (every_row or every_guard or small_as or always_room or without_delay or year or drawn or command "
               "or same_seed or planted or table_does_not or megha-10 or same_bytes or compiled)")),
-    "live": (("subak/live/node", "subak/live/service", "subak/live/executor", "subak/live/warden",
+    "live": (("subak/live/node", "subak/live/service", "subak/live/agent/attempts", "subak/live/agent",
               "subak/workload/readers", "subak/federation/sampling", "subak/federation/pigeon.py"), (
         "test_live_parts.py", "test_layouts.py", "test_own_shapes.py", "test_live_guards.py", "test_live_nodes.py",
         "test_live_restart.py", "test_live_history.py", "test_live_words.py", "test_losses.py", "test_walks.py",
-        "test_executor_ledger.py", "test_executor_parts.py", "test_large_jobs.py", "test_service_contract.py",
+        "test_agent_ledger.py", "test_agent_parts.py", "test_large_jobs.py", "test_service_contract.py",
         "test_sampling_parts.py", "test_sampled.py", "test_readers_table.py", "test_readers_google2011.py",
         "test_readers_rumen.py", "test_readers_sacct.py", "test_readers_pods.py", "test_readers_tr_swf.py",
         "test_readers_of_2019.py", "test_readers_edges.py", "test_readers_alibaba_swim_openb.py",
         "test_readers_in_bounds.py", "test_readers_wfformat.py", "test_readers_frontier.py", "test_kept_of_the_work.py",
-        "test_claims.py", "test_warden.py", "test_warden_vigil.py", "test_live_torture.py")),
+        "test_claims.py", "test_agent.py", "test_agent_vigil.py", "test_live_torture.py")),
 }
 # Modules that are about compiling: their tests run with the compiler, which keeps nothing on disk then.
 COMPILED = {"subak.kernels.state", "subak.kernels.numba_internals.addresses", "subak.kernels.numba_internals.calls",

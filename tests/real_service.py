@@ -1,4 +1,4 @@
-"""The service of a global master's node, with local masters, workers and executors, all in this process.
+"""The service of a global master's node, with local masters, workers and agents, all in this process.
 
 Time goes on by itself, and much faster than on the clock. Attempts do what those of the fake service do: `true`,
 `false`, `echo WORDS` and `exit CODE` end at once; whatever else goes on.
@@ -8,8 +8,8 @@ import asyncio
 import tomli_w
 from msgspec import msgpack, structs, to_builtins
 
+from subak.live.agent.attempts.attempt import Key
 from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, RoomsEntry, TimingEntry
-from subak.live.executor.attempt import Key
 from subak.live.node.frames import TAIL
 from subak.live.node.worker.worker_node import Inquire, Start
 from subak.live.service.planning import first_queues
@@ -24,7 +24,7 @@ STEP_S, PAUSE_S = 0.02, 0.001  # of the federation's time, and of the clock
 
 
 class Attempts:
-    """What executors are told to run, and how it ends; in the place of torture's watch."""
+    """What agents are told to run, and how it ends; in the place of torture's watch."""
 
     def fate(self, attempt):
         word, *rest = attempt.command
@@ -110,14 +110,14 @@ class RealService(NodeService):
         self._plain(machine, effect)
 
     def _output(self, machine, ask):
-        """Return a part of what an attempt has written, as a warden's machine does."""
+        """Return a part of what an attempt has written, as an agent's machine does."""
         data = self.written[Key(ask.task, ask.attempt)] if ask.words.endswith("stdout") else b""
         first = ask.offset if ask.offset >= 0 else max(0, len(data) + ask.offset)
         if ask.words.startswith(TAIL):
             first = len(data) - len(b"".join(data.splitlines(keepends=True)[-ask.offset:]))
         part = data[first:first + ask.size]
         is_over = any(each.key == Key(ask.task, ask.attempt) and each.ending is not None
-                      for each in machine.executor.list())
+                      for each in machine.agent.list())
         return msgpack.encode((first, part, is_over and first + len(part) >= len(data)))
 
     def config(self, **weights):

@@ -12,11 +12,11 @@ KILLS, SEED = 20, 1
 
 
 def stamps(*lines):
-    """Return stamps a second apart, each of `what attempt` or `what attempt warden`."""
+    """Return stamps a second apart, each of `what attempt` or `what attempt agent`."""
     found = []
     for at, line in enumerate(lines):
-        what, attempt, *warden = line.split()
-        found.append(Stamp(what, int(attempt), warden[0] if warden else "w", float(at)))
+        what, attempt, *agent = line.split()
+        found.append(Stamp(what, int(attempt), agent[0] if agent else "w", float(at)))
     return found
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from job_files import AMOUNTS, EXAMPLES, FIELDS, PAGE, PIECES, SECONDS, VALUES, jobs
 from subak.errors import InputError
-from subak.live.executor.attempt import AttemptToRun
+from subak.live.agent.attempts.attempt import AttemptToRun
 from subak.live.jobfile import form, leaves, order, quantities, rules, spec, tree
 from subak.live.jobfile.command import from_command
 from subak.live.jobfile.read import read_job, read_job_file, read_with_lines
@@ -377,7 +377,7 @@ def test_bounds_are_those_of_the_core():
     assert all(NAME.fullmatch(queue) for queue in ("a/b", "ä", "a b/c"))
 
 
-def test_what_is_taken_a_warden_takes():
+def test_what_is_taken_an_agent_takes():
     text = (f"metadata: {{name: x}}\ncommand: [run, '{'x' * leaves.ARGUMENT_BYTES_MAX}']\nenv: "
             f"{{{', '.join(f'V{number}: x' for number in range(form.VARIABLES_MAX))}}}\n"
             f"queue: {'a' * leaves.WORDS_SIZE}\n"

@@ -182,7 +182,7 @@ def test_what_a_removed_global_master_had_begun_ends_and_its_machines_are_free_a
     world.until(30.0)
     assert not world.watch.alive
     machine = world.machines.all[0]
-    assert not machine.executor.ledger.rows
+    assert not machine.agent.ledger.rows
     for node in (world.masters[0].node, world.locals[0].node):
         fleet = node.master.fleet if isinstance(node, GlobalNode) else node.local.fleet
         number = machine.process.peer[1]

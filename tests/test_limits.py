@@ -15,13 +15,13 @@ TEXT = re.sub(r'"\s*\n?\s*f?"', "", SOURCE)  # texts that go over lines
 INSIDE = {
     "ANNOTATION_BYTES_MAX": "part of all annotations", "ANSWER_BYTES_MAX": "of a client, beyond all answers",
     "BEGINS_MAX": "in a turn",
-    "CONNECTIONS_MAX": "of a warden and its worker", "DEPTH_MAX": "beyond what a job has",
-    "FILE_BYTES_MAX": "of a token", "FOLDER_BYTES_MAX": "Linux's", "FRAME_BYTES_MAX": "between worker and warden",
+    "CONNECTIONS_MAX": "of an agent and its worker", "DEPTH_MAX": "beyond what a job has",
+    "FILE_BYTES_MAX": "of a token", "FOLDER_BYTES_MAX": "Linux's", "FRAME_BYTES_MAX": "between worker and agent",
     "HOPS_MAX": "of a client", "INT64_MAX": "numbers", "LINE_MAX": "of what is written",
     "LINK_BYTES_MAX": "between masters", "LOG_LINES_MAX": "numbers", "NODE_FRAME_BYTES_MAX": "between masters",
     "PAGE_ITEMS_MAX": "in the OpenAPI document", "PORT_MAX": "numbers", "RECORD_BYTES_MAX": "of a journal",
     "SERVED_MAX": "in a turn",
-    "TEXT_MAX": "in the OpenAPI document", "UNSENT_BYTES_MAX": "of a warden", "WORDS_MAX": "of an ending",
+    "TEXT_MAX": "in the OpenAPI document", "UNSENT_BYTES_MAX": "of an agent", "WORDS_MAX": "of an ending",
 }
 
 

@@ -30,7 +30,7 @@ def test_a_worker_speaks_for_no_other_machine(kind):
 
 
 @pytest.mark.parametrize(("of_fresh", "pings"), [(0.9, 1), (1.1, 0)])
-def test_an_old_answer_to_a_sign_of_life_is_no_life_for_the_executor(of_fresh, pings):
+def test_an_old_answer_to_a_sign_of_life_is_no_life_for_the_agent(of_fresh, pings):
     node = world_of().machines.all[0].process.node
     now = node.now + node.timing.fresh * 3
     rows = messages(LEASE, 0, machine=node.number)
@@ -50,7 +50,7 @@ def world_frame(node, rows):
 
 
 def test_an_end_that_was_reached_while_it_was_halted_counts():
-    """The worker writes down that it halts what ends well before the executor hears of it: it is not run again."""
+    """The worker writes down that it halts what ends well before the agent hears of it: it is not run again."""
     world = world_of(jobs=[JobCase(2.5, "client", JOB, (((3.0, 0), (1.0, 0)),))])
     world.until(5.2)
     process = world.machines.all[0].process

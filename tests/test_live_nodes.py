@@ -139,17 +139,17 @@ def test_one_answer_comes_to_a_question_that_both_masters_are_asked():
 
 
 def pings(world, until):
-    """When the executor of the first machine was told that its worker lives."""
+    """When the agent of the first machine was told that its worker lives."""
     process, found = world.machines.all[0].process, []
-    executor = world.machines.all[0].executor
-    plain = executor.ping
-    executor.ping = lambda: (found.append(world.now), plain())
+    agent = world.machines.all[0].agent
+    plain = agent.ping
+    agent.ping = lambda: (found.append(world.now), plain())
     world.until(until)
     assert process.node is not None
     return found
 
 
-def test_an_executor_hears_of_its_worker_only_while_a_master_does():
+def test_an_agent_hears_of_its_worker_only_while_a_master_does():
     world = world_of(standby=False)
     heard = pings(world, 8.0)
     assert 5 <= len(heard) <= 8  # with each answered sign of life, a sixth of the lease apart
@@ -161,7 +161,7 @@ def test_an_executor_hears_of_its_worker_only_while_a_master_does():
 def test_what_runs_ends_when_no_master_is_heard_though_the_worker_dies_just_before(returns):
     """The worker is cut off, and killed when the lease is nearly over: nothing goes on for a lease of its own then.
 
-    Nor does it when the worker *returns*, and attaches to its executor again, just before it is killed once more.
+    Nor does it when the worker *returns*, and attaches to its agent again, just before it is killed once more.
     """
     world = world_of(jobs=[JobCase(3.0, "client", JOB, (((100.0, 0),),))], standby=False)
     world.until(4.0)
@@ -188,17 +188,17 @@ def test_a_lease_is_begun_by_nothing_else():
 
 
 def come_too_late(world, monkeypatch):
-    """Let answers come too late from 2 s to 14 s to begin the executor's lease anew."""
-    lease, fresh = world.timing.executor_lease, world.timing.fresh
-    monkeypatch.setattr(Timing, "executor_lease", property(lambda _: lease))
+    """Let answers come too late from 2 s to 14 s to begin the agent's lease anew."""
+    lease, fresh = world.timing.agent_lease, world.timing.fresh
+    monkeypatch.setattr(Timing, "agent_lease", property(lambda _: lease))
     monkeypatch.setattr(Timing, "fresh", property(lambda _: -1.0 if 2.0 <= world.now < 14.0 else fresh))
 
 
 @pytest.mark.parametrize("arrival", [6.0, 9.0])
-def test_a_task_waits_on_its_machine_while_the_executors_lease_is_nearly_over(arrival, monkeypatch):
+def test_a_task_waits_on_its_machine_while_the_agents_lease_is_nearly_over(arrival, monkeypatch):
     """Answers come too late from 2 s to 14 s to begin the lease anew, and soon enough for the worker to go on.
 
-    Were it begun, the executor would refuse it, or end it at once in the last half second of its lease, which is over
+    Were it begun, the agent would refuse it, or end it at once in the last half second of its lease, which is over
     at 6.26 s; it would be lost, placed again and refused again all the while.
     """
     world = world_of(jobs=[JobCase(arrival, "client", JOB, (((2.0, 0),),))], standby=False)
@@ -547,7 +547,7 @@ def leave(world, place=0):
 def test_a_machine_that_leaves_ends_what_runs_which_runs_elsewhere_and_is_gone():
     world = world_of(jobs=[JobCase(3.0, "client", JOB, (((6.0, 0), (1.0, 0)),))], machines=2)
     world.until(4.0)
-    place = next(place for place, machine in enumerate(world.machines.all) if machine.executor.ledger.rows)
+    place = next(place for place, machine in enumerate(world.machines.all) if machine.agent.ledger.rows)
     number = number_of(world, place)
     told = leave(world, place)
     world.until(9.0)

@@ -18,12 +18,19 @@ from subak.errors import InputError
 from subak.federation.megha.jobs import SUBMISSION_BACKOFF
 from subak.federation.megha.worker import WORKER_ENDED
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, OVERRUN, PLACE, WAITED_TOO_LONG, WORKER
+from subak.live.agent import guard, journal
+from subak.live.agent.attempts.attempt import EXITED, INVALID, OLD_START, Ending, Fence, Key, Refused
+from subak.live.agent.attempts.ledger import Lease, Ledger
+from subak.live.agent.attempts.records import Ended, Forgotten, Seen
+from subak.live.agent.attempts.wire import FRAME_BYTES_MAX, LENGTH_BYTES, Frames, WireError
+from subak.live.agent.connections import Connections
+from subak.live.agent.journal import SLACK_BYTES, Journal
+from subak.live.agent.processes import output, proc, spawn
+from subak.live.agent.processes.output import Outputs
+from subak.live.agent.processes.spawn import NOT_EXECUTABLE, NOT_FOUND
+from subak.live.agent.settings import Settings, checked
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, WorkerFile, capacity_of
-from subak.live.executor.attempt import EXITED, INVALID, OLD_START, Ending, Fence, Key, Refused
-from subak.live.executor.ledger import Lease, Ledger
-from subak.live.executor.records import Ended, Forgotten, Seen
-from subak.live.executor.wire import FRAME_BYTES_MAX, LENGTH_BYTES, Frames, WireError
 from subak.live.jobfile.spec import TASKS
 from subak.live.node.base import DefectError, Drop, within
 from subak.live.node.facts import MACHINE, read_machine
@@ -41,12 +48,6 @@ from subak.live.service.service import NodeService
 from subak.live.service.views import Known
 from subak.live.torture.case import Case, JobCase, MachineCase
 from subak.live.torture.world import World
-from subak.live.warden import guard, journal, output, processes, spawn
-from subak.live.warden.connections import Connections
-from subak.live.warden.journal import SLACK_BYTES, Journal
-from subak.live.warden.output import Outputs
-from subak.live.warden.settings import Settings, checked
-from subak.live.warden.spawn import NOT_EXECUTABLE, NOT_FOUND
 from test_live_nodes import JOB, number_of, world_of
 from worlds import begin
 
@@ -370,7 +371,7 @@ def test_an_answer_comes_to_who_still_waits_for_it(is_done):
 
 
 @pytest.mark.parametrize(("why", "code"), [(INVALID, 126), (OLD_START, 0)])
-def test_what_an_executor_refuses_is_over_and_forgotten_by_its_worker(why, code):
+def test_what_an_agent_refuses_is_over_and_forgotten_by_its_worker(why, code):
     world = world_of(jobs=[JobCase(2.0, "client", JOB, (((30.0, 0),),))])
     world.until(3.0)
     node = world.machines.all[0].process.node
@@ -394,7 +395,7 @@ def test_a_local_master_takes_each_frame_from_its_role_alone(peer, frame):
 
 @pytest.mark.parametrize(("ends", "code"), [(lambda: None, 0), (lambda: sys.exit(2), 2), (lambda: sys.exit("x"), 1),
                                             (lambda: 1 // 0, 1)])
-def test_a_warden_under_guard_ends_with_its_code(ends, code, monkeypatch):
+def test_an_agent_under_guard_ends_with_its_code(ends, code, monkeypatch):
     monkeypatch.setattr(sys, "excepthook", lambda *_: None)
     child = os.fork()
     if child == 0:
@@ -402,7 +403,7 @@ def test_a_warden_under_guard_ends_with_its_code(ends, code, monkeypatch):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
 
 
-# -- the warden --------------------------------------------------------------------------------------------------------
+# -- the agent --------------------------------------------------------------------------------------------------------
 
 
 GOOD = Settings("state", 0)
@@ -411,7 +412,7 @@ GOOD = Settings("state", 0)
 @pytest.mark.parametrize(("field", "least", "most"), [
     ("machine", 0, (1 << 31) - 1), ("lease_s", 0.1, 1e9), ("room", 1, None), ("output_bytes", 4096, None),
     ("idle_s", 0.1, 1e9), ("kept_bytes", 0, None)])
-def test_settings_of_a_warden_are_within_their_limits(tmp_path, field, least, most):
+def test_settings_of_an_agent_are_within_their_limits(tmp_path, field, least, most):
     good = GOOD._replace(state=tmp_path, lease_grace_s=0.0)
     for value in (least, most):
         if value is not None:
@@ -482,10 +483,10 @@ def test_output_is_its_users_own_and_what_is_not_there_has_nothing(tmp_path):
 
 
 def test_children_are_found_where_linux_does_not_list_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "PROC", tmp_path)
-    there = {pid: processes.Process(parent, 1, False, 0, 0.0) for pid, parent in ((10, 5), (11, 6), (12, 5))}
-    monkeypatch.setattr(processes, "all_processes", lambda: there)
-    assert processes.children(5) == [10, 12]
+    monkeypatch.setattr(proc, "PROC", tmp_path)
+    there = {pid: proc.Process(parent, 1, False, 0, 0.0) for pid, parent in ((10, 5), (11, 6), (12, 5))}
+    monkeypatch.setattr(proc, "all_processes", lambda: there)
+    assert proc.children(5) == [10, 12]
 
 
 def test_a_command_with_a_path_is_meant_from_its_folder(tmp_path):

@@ -248,4 +248,4 @@ def test_all_end_in_order_when_they_are_told_to(federation):
         process.terminate()
         assert process.wait(60) == 0, federation.said(name)
         assert federation.said(name).endswith(": ended\n")
-    assert [line for line in left(federation.folder) if "subak.live.warden" not in line] == []
+    assert [line for line in left(federation.folder) if "subak.live.agent" not in line] == []

@@ -9,7 +9,7 @@ from subak.federation.megha import worker
 from subak.federation.megha.jobs import SUBMISSION_BACKOFF
 from subak.federation.megha.local_master import handlers
 from subak.federation.messages import NOBODY
-from subak.live.executor.ledger import Ledger
+from subak.live.agent.attempts.ledger import Ledger
 from subak.live.node.global_master import restore
 from subak.live.node.layout import Timing
 from subak.live.node.worker.worker_node import WorkerNode
@@ -74,7 +74,7 @@ def test_a_row_that_is_given_again_too_early_is_found(monkeypatch):
 
 
 def test_a_lease_that_is_ignored_is_found(monkeypatch):
-    """By the worker and its executor, each of which would end what runs by itself."""
+    """By the worker and its agent, each of which would end what runs by itself."""
     plain = worker.on_tick
 
     def careless(workers, topology, rules, shapes, now, message, out):
@@ -82,7 +82,7 @@ def test_a_lease_that_is_ignored_is_found(monkeypatch):
         plain(workers, topology, rules, shapes, now, message, out)
 
     monkeypatch.setattr("subak.federation.megha.worker_role.on_tick", careless)
-    monkeypatch.setattr(Timing, "executor_lease", property(lambda timing: 1e9))
+    monkeypatch.setattr(Timing, "agent_lease", property(lambda timing: 1e9))
     _, failure = found(lambda case: any(
         fault.kind == "part" and fault.seconds > case.timing.lease for fault in case.faults), first=305)
     assert "begins on" in failure
@@ -95,7 +95,7 @@ def test_an_end_of_a_halted_attempt_that_is_not_held_back_is_found(monkeypatch):
 
 @pytest.mark.parametrize("seed", [1750, 1983, 2705])
 def test_an_order_that_a_full_disk_held_up_until_the_lease_was_over_begins_nothing(seed):
-    """Found by torture: the executor began it, though another machine had the task by then."""
+    """Found by torture: the agent began it, though another machine had the task by then."""
     assert run_case(random_case(seed)).failure == ""
 
 
@@ -130,6 +130,6 @@ def test_what_a_master_that_restarted_is_told_again_is_no_news():
     assert run_case(random_case(1424)).failure == ""
 
 
-def test_to_attach_does_not_begin_an_executors_lease_anew():
+def test_to_attach_does_not_begin_an_agents_lease_anew():
     """Found by torture: a worker that was started again and killed left behind what another machine ran by then."""
     assert run_case(random_case(925)).failure == ""

@@ -15,10 +15,10 @@ from subak.federation.megha.global_master.state import PHASE_WAITING, SCANNED
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import NOBODY
 from subak.fleet.state import LOG
+from subak.live.agent.attempts.attempt import HALTED, STOPPED, Ending, Exited
+from subak.live.agent.attempts.codes import code_words, signal_of
 from subak.live.api.errors import BY_CODE
 from subak.live.api.models import QueueView
-from subak.live.executor.attempt import HALTED, STOPPED, Ending, Exited
-from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import Constraint
 from subak.live.node.facts import JOB as JOB_FACT
 from subak.live.node.facts import MACHINE, read_machine
@@ -125,9 +125,9 @@ def test_a_signal_is_no_exit_code(code, exit_code, signal, words):
 def test_a_machine_that_was_stopped_is_told_from_one_that_was_lost(reason, what, why):
     """`subak down` stops what runs: whoever looked at the history afterwards feared a crash."""
     world, node, job = running_task()
-    machine = next(each for each in world.machines.all if each.executor is not None and each.executor.list())
+    machine = next(each for each in world.machines.all if each.agent is not None and each.agent.list())
     world.machines.carry_out = lambda *_: None  # the next attempt need not begin
-    (running,) = machine.executor.list()
+    (running,) = machine.agent.list()
     machine.process.node.on_events([Exited(running.key, Ending(reason))])
     world.call_soon(machine.process)
     world.until(world.now + 1.0)

@@ -80,7 +80,7 @@ def test_a_failed_attempt_is_tried_again_as_often_as_it_may_be(run, retries, out
 @pytest.mark.parametrize(("seconds", "outcome"), [(5.0, of("timed out", 1, RAN_TOO_LONG)), (1.0, GOOD)])
 def test_an_attempt_runs_for_no_longer_than_it_may(run, seconds, outcome):
     if run is WORLDS[1] and seconds > 2.0:
-        pytest.skip("the executor without processes knows no time limit; the warden's is tested in test_warden.py")
+        pytest.skip("the agent without processes knows no time limit; the agent's is tested in test_agent.py")
     assert said(run(Scenario((Part(seconds=seconds),), run_max=2.0))) == [outcome]
 
 

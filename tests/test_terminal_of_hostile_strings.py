@@ -89,8 +89,8 @@ def test_nothing_prints_past_the_console():
                       r"click\.echo|from_markup|\.out\(|sys\.std(out|err)\.write")
     for path in sorted(files("subak").rglob("*.py")):
         allowed = {"typer.echo"} if path.name == "app.py" else set()  # the version and the help, which are our own
-        if path.parts[-2:] in (("warden", "loop.py"), ("warden", "__main__.py"), ("process", "__main__.py")):
-            allowed = {"sys.stderr.write"}  # wardens and workers have no rich; what they say goes through `plain`
+        if path.parts[-2:] in (("agent", "loop.py"), ("agent", "__main__.py"), ("process", "__main__.py")):
+            allowed = {"sys.stderr.write"}  # agents and workers have no rich; what they say goes through `plain`
         if path.parts[-2:] in (("prototype", "burner.py"), ("prototype", "hosts.py")):
             allowed = {"sys.stdout.write", "sys.stderr.write"}  # processes of Fig. 12: a number, and what is our own
         assert {found[0] for found in past.finditer(path.read_text(encoding="utf-8"))} <= allowed, path

@@ -29,7 +29,7 @@ from subak.errors import SubakError
 HOSTS = 10
 # how often each: a process, a process that stands still, a host, a network
 FAULTS = {"kill": 3, "stop": 3, "power": 2, "cut": 3, "one-way cut": 3, "split pair": 1, "loss": 1}
-KILLED = {"global master": 2, "local master": 3, "worker": 3, "warden": 2}
+KILLED = {"global master": 2, "local master": 3, "worker": 3, "agent": 2}
 PAUSE_S, FAULT_LEASES, LOSS = (0.1, 1.0), (0.3, 2.5), 0.3
 LEASES_AFTER = 2.0  # in which what a fault has held up may still be unheard
 
@@ -129,7 +129,7 @@ class Trouble(Killer):
         members = self.spread.members_of(host)
         seconds = self.draw.uniform(*(AWAY_LONG_S if self.draw.random() < LONG_PART else AWAY_S))
         self._explain(host, seconds)
-        self.explained += [Kill(warden.identity, uptime()) for name, warden in self.spread.wardens().items()
+        self.explained += [Kill(agent.identity, uptime()) for name, agent in self.spread.agents().items()
                            if name in members]
         for name in members:
             self.away.pop(name, None)
@@ -158,10 +158,10 @@ class Trouble(Killer):
             Kill(self.identities[name], now, TIMING["lease"], now + seconds + LEASES_AFTER * TIMING["lease"])
             for name in names if name in self.identities]
 
-    def note_wardens(self) -> None:
-        """Note which cluster each warden is of, and what the warden of each worker is called."""
-        super().note_wardens()
-        self.identities = {name: warden.identity for name, warden in self.spread.wardens().items()}
+    def note_agents(self) -> None:
+        """Note which cluster each agent is of, and what the agent of each worker is called."""
+        super().note_agents()
+        self.identities = {name: agent.identity for name, agent in self.spread.agents().items()}
 
 
 def run(seed: int, seconds: float, folder: Path) -> list[str]:
@@ -179,7 +179,7 @@ def run(seed: int, seconds: float, folder: Path) -> list[str]:
             federation.start()
             federation.wait_ready()
             trouble = Trouble(federation, load, seed)
-            trouble.note_wardens()
+            trouble.note_agents()
             load.start()
             try:
                 trouble.go_on(seconds)

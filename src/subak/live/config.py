@@ -204,7 +204,7 @@ class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
     capacity: dict[str, int] = {}
     attributes: dict[str, str] = {}
     cgroups: str = "auto"
-    executor: str = "warden"  # or none: attempts end at once, for benchmarks
+    agent: str = "processes"  # or none: attempts end at once, for benchmarks
     output_bytes: Annotated[int, Meta(ge=4096)] = 16 << 20
     leave: bool = False  # whether the machine leaves the federation for good when its worker is told to end
 
@@ -234,8 +234,8 @@ def check(file: object) -> None:
             raise InputError("local_masters: must name one at least")
         for address in file.local_masters:
             split_address("local_masters", address)
-        if file.executor not in ("warden", "none"):
-            raise InputError(f"executor: must be warden or none, not {file.executor!r}")
+        if file.agent not in ("processes", "none"):
+            raise InputError(f"agent: must be processes or none, not {file.agent!r}")
         for name, amount in file.capacity.items():
             if not 0 <= amount <= AMOUNT_MAX:
                 raise InputError(f"capacity.{name}: must be from 0 to {AMOUNT_MAX:,}, not {amount:,}")

@@ -34,7 +34,7 @@ def torture(
     shrinking: Annotated[bool, typer.Option(
         "--shrink/--no-shrink", help="Make a failing federation smaller before its messages are printed.")] = True,
     live: Annotated[bool, typer.Option(
-        "--live", help="Torture nodes, as processes run them: with disks, connections and executors that fail.",
+        "--live", help="Torture nodes, as processes run them: with disks, connections and node agents that fail.",
     )] = False,
     exhaustive: Annotated[bool, typer.Option(
         "--exhaustive", help="Instead, walk every order in which the messages and timers of tiny federations can come; "

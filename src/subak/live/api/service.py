@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from subak.live.agent.attempts.wire import OUTPUT_BYTES_MAX
 from subak.live.api.models import (
     Event,
     Explanation,
@@ -26,7 +27,6 @@ from subak.live.api.models import (
     TaskState,
     TaskView,
 )
-from subak.live.executor.wire import OUTPUT_BYTES_MAX
 from subak.live.jobfile.spec import JobSpec
 
 PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000

@@ -24,7 +24,7 @@ from subak.quantities import DURATION_FORM, DURATION_S_MAX
 
 ARGUMENT_BYTES_MAX = 131_071  # Linux's, of an argument or NAME=value, without the zero at its end
 NAME_SIZE = 63  # characters, as of Kubernetes's labels
-WORDS_SIZE = 1024  # characters of a queue, an attribute, a variable's name: `Name` of the executor
+WORDS_SIZE = 1024  # characters of a queue, an attribute, a variable's name: `Name` of the agent
 FOLDER_BYTES_MAX = 4095
 ANNOTATION_BYTES_MAX = 65_536
 NAME_FORM = rf"[A-Za-z0-9](?:[A-Za-z0-9_.-]{{0,{NAME_SIZE - 2}}}[A-Za-z0-9])?"

@@ -20,7 +20,7 @@ from subak.live.jobfile.spec import ALL_TASKS_MAX, CPU, TASKS
 from subak.live.jobfile.tree import NUMBER
 from subak.output.plain import shortened
 
-STAGE_BYTES_MAX = 1 << 19  # of command and environment: half of what a warden is sent in one frame
+STAGE_BYTES_MAX = 1 << 19  # of command and environment: half of what an agent is sent in one frame
 ANNOTATIONS_BYTES_MAX = 1 << 18
 OF_ONE_STAGE = ("command", "args", "tasks", "gang")
 EMPTY = "an empty one asks that the attribute is absent (=) or present (!=)"

@@ -57,7 +57,7 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     wait_limit_s: float | None = None  # how long a task may wait
     time_limit_s: float | None = None  # how long an attempt may run
     grace_s: float = 10.0  # between SIGTERM and SIGKILL
-    user: str | None = None  # as whom it runs, a name or number; None: as the executor
+    user: str | None = None  # as whom it runs, a name or number; None: as the agent
     umask: int = 0o022
     cpu_limited: bool = False  # whether it may not use more cpu than it asks for
 

@@ -201,7 +201,7 @@ class Node:
         """Take in a frame without messages."""
 
     def on_effect(self, kind: int, row: Any) -> None:
-        """Carry out what a handler posts to the executor; the row is there until this returns."""
+        """Carry out what a handler posts to the agent; the row is there until this returns."""
 
     def go_on(self) -> None:
         """Do a part of what takes many calls."""
@@ -233,7 +233,7 @@ class Node:
         return 0
 
     def hand_on(self) -> None:
-        """Let each message of the outbox go where it is to go: to the own inbox, a timer, a peer, or the executor."""
+        """Let each message of the outbox go where it is to go: to the own inbox, a timer, a peer, or the agent."""
         raise NotImplementedError
 
     def frame_to(self, peer: Peer, frame: Frame) -> bool:

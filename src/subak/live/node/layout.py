@@ -222,17 +222,17 @@ class Timing(Struct, frozen=True):
 
     @property
     def fresh(self) -> float:
-        """How old a sign of life may be that a master answers, and still begin an executor's lease anew."""
+        """How old a sign of life may be that a master answers, and still begin an agent's lease anew."""
         return self.lease / 12.0
 
     @property
-    def executor_lease(self) -> float:
-        """How long an executor goes on when it is told nothing more: then no other machine has begun the same yet."""
+    def agent_lease(self) -> float:
+        """How long an agent goes on when it is told nothing more: then no other machine has begun the same yet."""
         return self.lease - self.fresh - self.timer_slack
 
     @property
-    def executor_grace(self) -> float:
-        """How long before the end of its lease an executor begins to end what runs, and begins nothing more."""
+    def agent_grace(self) -> float:
+        """How long before the end of its lease an agent begins to end what runs, and begins nothing more."""
         return self.lease / 12.0
 
     def rules(self, standby: bool) -> Rules:

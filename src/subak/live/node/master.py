@@ -80,7 +80,7 @@ class MasterNode(Node):
         return turns
 
     def hand_on(self) -> None:
-        """Let each message of the outbox go where it is to go: to the own inbox, a timer, a peer, or the executor."""
+        """Let each message of the outbox go where it is to go: to the own inbox, a timer, a peer, or the agent."""
         rows = self.out.row[: self.out.size[POSTED]]
         columns = [rows[name].tolist() for name in ("kind", "to", "delay", "task", "shape", "first", "last")]
         for place, (row, kind, receiver, delay, task, shape, first, last) in enumerate(

@@ -1,1 +1,1 @@
-"""Processes: nodes with a clock, a store, connections and an executor."""
+"""Processes: nodes with a clock, a store, connections and an agent."""

@@ -1,6 +1,6 @@
-"""The process of a worker, between the local masters and the warden of this machine.
+"""The process of a worker, between the local masters and the agent of this machine.
 
-The warden is begun where there is none, in a session of its own, and is left behind when the worker ends: another
+The agent is begun where there is none, in a session of its own, and is left behind when the worker ends: another
 worker finds it, and what it runs, again.
 """
 import asyncio
@@ -17,10 +17,11 @@ from msgspec import msgpack, structs
 
 from subak.errors import InputError, RunError
 from subak.federation.messages import WORKER
+from subak.live.agent.attempts.attempt import INVALID, Event, Key, Refused, User
+from subak.live.agent.attempts.client import AgentClient, AgentError
+from subak.live.agent.attempts.simulated import SimulatedAgent
+from subak.live.agent.connections import PATH_BYTES_MAX
 from subak.live.config import WorkerFile, capacity_of, split_address
-from subak.live.executor.attempt import INVALID, Event, Key, Refused, User
-from subak.live.executor.client import WardenError, WardenExecutor
-from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.frames import LOGS, TAIL, Dismissed, Incoming, Join, Joined, Outgoing
 from subak.live.node.layout import Layout, Timing
 from subak.live.node.worker.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
@@ -29,10 +30,9 @@ from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble
 from subak.live.store.files import FileStore
 from subak.live.tokens import JOIN, hash_of, read_token
-from subak.live.warden.connections import PATH_BYTES_MAX
 
-SOCKET = Path("warden", "socket")  # of the warden, in the folder of the worker
-WARDEN_S = 10.0  # that a warden has to begin
+SOCKET = Path("agent", "socket")  # of the agent, in the folder of the worker
+AGENT_S = 10.0  # that an agent has to begin
 GUEST = WORKER, -1
 TRY_AGAIN_S = 0.5
 
@@ -57,14 +57,14 @@ class Worker:
         self.token = hash_of(read_token(folder / file.join_token_file, JOIN))
         self.store = FileStore(self.data)
         self.disk = self.store.load()
-        self.executor: Any = None
+        self.agent: Any = None
         self.driver: Driver | None = None
         self.links: Links | None = None
         self.stopping = False
         self.leave, self.leaves = file.leave, False  # for good, when it is told to end; whether it was
         self.dismissed = ""  # why this machine may not be here any more
         self.attached = False
-        self.has_news = False  # of an executor that runs nothing
+        self.has_news = False  # of an agent that runs nothing
         self.environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": os.environ.get("HOME", "/")}
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
@@ -79,12 +79,12 @@ class Worker:
         node = WorkerNode(number, layout, timing, self.disk, self._join_frame(layout), boot_id())
         self.driver = driver = Driver(node, self.store, self.say)
         driver.on_effect = self._carry_out
-        await self._reach_executor(number, node)
+        await self._reach_agent(number, node)
         self.links = Links((WORKER, number), self.token, "", driver)
         for address in self.file.local_masters:
             self.links.dial(*split_address("local_masters", address))
         ready()
-        watch = asyncio.create_task(self._watch_executor())
+        watch = asyncio.create_task(self._watch_agent())
         await driver.run()
         watch.cancel()
         await self.links.close()
@@ -93,7 +93,7 @@ class Worker:
             raise RunError(self.dismissed)
 
     def stop(self) -> None:
-        """End the worker; what runs goes on, under its warden, for a lease.
+        """End the worker; what runs goes on, under its agent, for a lease.
 
         One that is to leave does that first: what runs is ended, and is run elsewhere. Told again, it ends at once.
         """
@@ -159,7 +159,7 @@ class Worker:
                 return welcome.layout, welcome.timing, number
             wire.send(Outgoing().frame(self._join_frame(welcome.layout)))
             incoming = Incoming()
-            while (body := await asyncio.wait_for(answers.get(), WARDEN_S)) != b"":
+            while (body := await asyncio.wait_for(answers.get(), AGENT_S)) != b"":
                 frame = incoming.read(body)
                 if isinstance(frame, Dismissed):
                     self.dismissed = frame.words
@@ -173,79 +173,79 @@ class Worker:
         finally:
             wire.close()
 
-    # -- the executor --------------------------------------------------------------------------------------------------
+    # -- the agent --------------------------------------------------------------------------------------------------
 
-    async def _reach_executor(self, number: int, node: WorkerNode) -> None:
-        if self.file.executor == "none":
-            self.executor = _Instant()
+    async def _reach_agent(self, number: int, node: WorkerNode) -> None:
+        if self.file.agent == "none":
+            self.agent = _Instant()
             self.attached = True
             return
         while not self.stopping:
             try:
                 self._attach(number, node)
-            except (WardenError, FileNotFoundError):
-                self._begin_warden(number, node.timing)
+            except (AgentError, FileNotFoundError):
+                self._begin_agent(number, node.timing)
                 await asyncio.sleep(0.05)
             else:
                 return
 
     def _attach(self, number: int, node: WorkerNode) -> None:
-        executor = WardenExecutor(self.data / SOCKET)
-        executor.attach(number, int(node.me["incarnation"]), int(node.me["epoch"]))
-        known = executor.list()
-        self.executor, self.attached = executor, True
-        self.say(f"attached to the warden; {executor.limits}")
+        agent = AgentClient(self.data / SOCKET)
+        agent.attach(number, int(node.me["incarnation"]), int(node.me["epoch"]))
+        known = agent.list()
+        self.agent, self.attached = agent, True
+        self.say(f"attached to the agent; {agent.limits}")
         node.reconcile(known)
-        asyncio.get_running_loop().add_reader(executor.fileno(), self._news)
+        asyncio.get_running_loop().add_reader(agent.fileno(), self._news)
         self._news()
 
-    def _begin_warden(self, number: int, timing: Timing) -> None:
-        lease, grace = timing.executor_lease, timing.executor_grace
+    def _begin_agent(self, number: int, timing: Timing) -> None:
+        lease, grace = timing.agent_lease, timing.agent_grace
         began = time.monotonic()
         options, files = handed_on(self.lifeline)
-        log = (self.data / "warden.log").open("ab")
+        log = (self.data / "agent.log").open("ab")
         with log:
-            warden = subprocess.Popen(
-                [sys.executable, "-m", "subak.live.warden", "--state", str(self.data / "warden"), "--machine",
+            agent = subprocess.Popen(
+                [sys.executable, "-m", "subak.live.agent", "--state", str(self.data / "agent"), "--machine",
                  str(number), "--lease", f"{lease:g}", "--lease-grace", f"{grace:g}", "--cgroups", self.file.cgroups,
                  "--output",
                  str(self.file.output_bytes), *options],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=files)
-        while not (self.data / SOCKET).exists() and time.monotonic() - began < WARDEN_S:
-            if warden.poll() is not None:
-                words = (self.data / "warden.log").read_text(errors="replace").strip().splitlines()[-1:]
-                raise RunError(f"the warden did not begin: {words[0] if words else 'it said nothing'}")
+        while not (self.data / SOCKET).exists() and time.monotonic() - began < AGENT_S:
+            if agent.poll() is not None:
+                words = (self.data / "agent.log").read_text(errors="replace").strip().splitlines()[-1:]
+                raise RunError(f"the agent did not begin: {words[0] if words else 'it said nothing'}")
             time.sleep(0.01)
 
     def _news(self) -> None:
-        """Take in what has happened at the executor."""
+        """Take in what has happened at the agent."""
         self.has_news = False
         if self.driver is None or not self.attached:
             return
         try:
-            events = self.executor.watch()
-        except WardenError as error:
-            self._lose_executor(str(error))
+            events = self.agent.watch()
+        except AgentError as error:
+            self._lose_agent(str(error))
             return
         if events:
             self.driver.node.on_events(events)  # type: ignore[attr-defined]
             self.driver.wake.set()
 
-    def _lose_executor(self, words: str) -> None:
-        self.say(f"the warden is gone: {words}")
+    def _lose_agent(self, words: str) -> None:
+        self.say(f"the agent is gone: {words}")
         self.attached = False
-        if isinstance(self.executor, WardenExecutor):
-            asyncio.get_running_loop().remove_reader(self.executor.fileno())
-            self.executor.close()
+        if isinstance(self.agent, AgentClient):
+            asyncio.get_running_loop().remove_reader(self.agent.fileno())
+            self.agent.close()
 
-    async def _watch_executor(self) -> None:
-        """Reach the warden again whenever it is gone."""
+    async def _watch_agent(self) -> None:
+        """Reach the agent again whenever it is gone."""
         while True:
             await asyncio.sleep(0.1)
             if not self.attached and self.driver is not None:
                 node = self.driver.node
                 assert isinstance(node, WorkerNode)
-                await self._reach_executor(node.number, node)
+                await self._reach_agent(node.number, node)
                 self.driver.wake.set()
 
     def _carry_out(self, effect: Any) -> None:
@@ -257,18 +257,18 @@ class Worker:
                 self.leave = False
                 self.stop()
             elif not self.attached:
-                return  # what the executor should run is found missing when it is reached again
+                return  # what the agent should run is found missing when it is reached again
             elif isinstance(effect, Start):
                 self._start(effect)
             elif isinstance(effect, End):
-                self.executor.end(effect.key, effect.grace_s)
+                self.agent.end(effect.key, effect.grace_s)
             elif isinstance(effect, Forget):
-                self.executor.forget(*effect.keys)
+                self.agent.forget(*effect.keys)
             elif isinstance(effect, Ping):
-                self.executor.ping()
-        except WardenError as error:
-            self._lose_executor(str(error))
-        if self.file.executor == "none" and not self.has_news:
+                self.agent.ping()
+        except AgentError as error:
+            self._lose_agent(str(error))
+        if self.file.agent == "none" and not self.has_news:
             self.has_news = True
             asyncio.get_running_loop().call_soon(self._news)  # of all that is carried out together
 
@@ -281,10 +281,10 @@ class Worker:
                 self.say(f"{attempt.key}: {error}")
                 self._refuse(attempt.key, str(error))
                 return
-        self.executor.start(structs.replace(attempt, environment=self.environment | attempt.environment))
+        self.agent.start(structs.replace(attempt, environment=self.environment | attempt.environment))
 
     def _refuse(self, key: Key, words: str) -> None:
-        """Let an attempt fail that no executor on this machine can run."""
+        """Let an attempt fail that no agent on this machine can run."""
         assert self.driver is not None
         node = self.driver.node
         assert isinstance(node, WorkerNode)
@@ -298,13 +298,13 @@ class Worker:
         what, _, name = ask.words.partition(" ")
         stream = {"stdout": "out", "stderr": "err"}.get(name, "")
         is_known = what in (LOGS, TAIL) and stream
-        if not is_known or not self.attached or not isinstance(self.executor, WardenExecutor):
+        if not is_known or not self.attached or not isinstance(self.agent, AgentClient):
             node.answer(inquire.peer, ask.number, problem="this worker has nothing written down")
         else:
             try:
                 offset, lines = (ask.offset, 0) if what == LOGS else (0, ask.offset)
-                part = self.executor.read(Key(ask.task, ask.attempt), stream, offset, ask.size, lines)
-            except WardenError as error:
+                part = self.agent.read(Key(ask.task, ask.attempt), stream, offset, ask.size, lines)
+            except AgentError as error:
                 node.answer(inquire.peer, ask.number, problem=str(error))
             else:
                 node.answer(inquire.peer, ask.number, msgpack.encode((part.offset, part.data, part.is_end)))
@@ -312,8 +312,8 @@ class Worker:
             self.driver.wake.set()
 
 
-class _Instant(SimulatedExecutor):
-    """An executor that runs nothing: every attempt ends at once, well. For benchmarks."""
+class _Instant(SimulatedAgent):
+    """An agent that runs nothing: every attempt ends at once, well. For benchmarks."""
 
     def __init__(self) -> None:
         super().__init__(clock)

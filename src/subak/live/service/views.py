@@ -21,6 +21,7 @@ from subak.federation.megha.jobs import (
     SUBMISSIONS,
 )
 from subak.federation.messages import DRAINED, NOBODY, PREEMPTED, PREEMPTED_BY_OPERATOR, REASONS
+from subak.live.agent.attempts.codes import code_words, signal_of
 from subak.live.api.models import (
     FAILED,
     FINISHED,
@@ -37,7 +38,6 @@ from subak.live.api.models import (
     TaskCounts,
     TaskView,
 )
-from subak.live.executor.codes import code_words, signal_of
 from subak.live.jobfile.spec import JobSpec, Stage
 from subak.live.node.global_master.book import Book, Job, StoredJob
 from subak.live.node.global_master.history import BEGAN, OUTCOME_WORDS, Happening

@@ -8,8 +8,8 @@ from collections import Counter
 from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.local_master.state import ATTEMPT_KILLING, LocalMaster
 from subak.federation.messages import GANG_LOST, PREEMPTION
-from subak.live.executor.attempt import Ending, Key
-from subak.live.node.worker.worker_node import LOSSES_OF_EXECUTOR
+from subak.live.agent.attempts.attempt import Ending, Key
+from subak.live.node.worker.worker_node import LOSSES_OF_AGENT
 
 Attempt = tuple[Key, int]  # and on which machine: each cluster numbers by itself
 
@@ -30,7 +30,7 @@ class Beginnings:
 
     def end(self, key: Key, machine: int, ending: Ending) -> None:
         """Note how an attempt has ended: one that failed does not count."""
-        if not ending.is_good and ending.reason not in LOSSES_OF_EXECUTOR:
+        if not ending.is_good and ending.reason not in LOSSES_OF_AGENT:
             self._spare((key, machine))
 
     def look(self, local: LocalMaster) -> None:

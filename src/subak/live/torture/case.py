@@ -19,7 +19,7 @@ from subak.workload.predicates import is_met
 NEVER = math.inf
 ROOMS = Rooms(tasks=128, machines=64, shapes=5, configurations=8, queues=8, attempts_each=24)
 ORDERS = ("round-robin", "round-robin", "drf", "hdrf")
-KINDS = ("kill", "kill", "kill", "trap", "trap", "off", "warden", "cut", "part", "full", "slow")
+KINDS = ("kill", "kill", "kill", "trap", "trap", "off", "agent", "cut", "part", "full", "slow")
 STORES, STORES_SHARE = ("lost", "older"), 0.2  # what may become of the store of a global master, in so many cases
 ASKS = ("cancel", "cancel", "preempt", "cordon", "drain", "logs")
 MACHINES = (64, 192)  # rooms of a cluster: with the lesser one, partitions of some global masters are empty
@@ -287,7 +287,7 @@ def _faults(
     faults = [Fault(_time(random, until), "off" if name[0] == "m" else "kill", (name,), NEVER) for name in dead]
     for _ in range(random.integers(1, FAULTS_MAX + 1)):
         kind = str(random.choice(KINDS))
-        some = workers if kind in ("off", "warden") else names + workers
+        some = workers if kind in ("off", "agent") else names + workers
         chosen = [str(random.choice(some))]
         if kind in ("cut", "part"):
             count = 2 if kind == "cut" else int(random.integers(1, len(some)))

@@ -42,8 +42,8 @@ def _begin(world: "World", fault: Fault) -> None:
     elif fault.kind == "trap":
         process.trap = "durable" if fault.durable else "unsynced"
         world.after(2.0, lambda: _revive(world, process))
-    elif fault.kind == "warden" and process.machine is not None:
-        world.machines.kill_executor(process.machine)
+    elif fault.kind == "agent" and process.machine is not None:
+        world.machines.kill_agent(process.machine)
     else:
         _stop(world, process, fault)
 

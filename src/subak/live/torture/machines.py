@@ -1,6 +1,6 @@
-"""The machines of a world: an executor that survives its worker, and a worker that attaches to it.
+"""The machines of a world: an agent that survives its worker, and a worker that attaches to it.
 
-What runs is lost when the machine is switched off, or the executor dies; what the executor has on disk is not, nor what
+What runs is lost when the machine is switched off, or the agent dies; what the agent has on disk is not, nor what
 its worker has synced. What the worker wrote without a sync outlives the worker; of the machine's end the last that was
 written is left, or what was there when the machine was switched on.
 """
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from subak.federation.messages import WORKER
-from subak.live.executor.attempt import EXITED, AttemptToRun, Ending
-from subak.live.executor.ledger import Lease
-from subak.live.executor.records import SYNCED
-from subak.live.executor.simulated import SimulatedExecutor
+from subak.live.agent.attempts.attempt import EXITED, AttemptToRun, Ending
+from subak.live.agent.attempts.ledger import Lease
+from subak.live.agent.attempts.records import SYNCED
+from subak.live.agent.attempts.simulated import SimulatedAgent
 from subak.live.node.base import Node
 from subak.live.node.frames import Dismissed, Incoming, Join, Joined, Outgoing
 from subak.live.node.worker.worker_node import End, Forget, Inquire, Ping, Start, WorkerNode
@@ -23,7 +23,7 @@ from subak.live.torture.scene import Scene
 from subak.live.torture.watch import BrokenError
 
 ASK_AGAIN_S = 0.2  # for a number
-TICK_S = 0.001  # between two looks at an executor, at least
+TICK_S = 0.001  # between two looks at an agent, at least
 
 
 class Machines:
@@ -59,21 +59,21 @@ class Machines:
         self.world.note(f"{name} has left")
         self.world.happened["a machine left"] += 1
         self.world.kill(machine.process)
-        machine.process.is_dead, machine.executor = True, None
+        machine.process.is_dead, machine.agent = True, None
         self.add(machine.case)
 
     def switch_on(self, machine: Machine) -> None:
-        """Switch a machine on, with an executor and a worker."""
-        if machine.executor is None:
+        """Switch a machine on, with an agent and a worker."""
+        if machine.agent is None:
             machine.boots += 1
             machine.state_at_boot = machine.process.disk.get("state", {}).get(0)
             self.world.note(f"{machine.process.name} is switched on")
-            self._begin_executor(machine)
+            self._begin_agent(machine)
         self.start_worker(machine)
 
     def switch_off(self, machine: Machine) -> None:
         """Switch a machine off: nothing runs on it any more, and what was written without a sync is lost."""
-        if machine.executor is None:
+        if machine.agent is None:
             return
         self.world.kill(machine.process)
         self.world.note(f"{machine.process.name} is switched off")
@@ -82,37 +82,37 @@ class Machines:
             machine.process.disk.pop("state", None)
             if machine.state_at_boot is not None:
                 machine.process.disk["state"] = {0: machine.state_at_boot}
-        machine.records, machine.executor = self._synced(machine.executor.records), None
+        machine.records, machine.agent = self._synced(machine.agent.records), None
         self.world.watch.machine_died(machine, self.world.now)
 
     def _synced(self, records: list[Any]) -> list[Any]:
-        """Return what a loss of power leaves of an executor's records: all up to some place behind the last synced."""
+        """Return what a loss of power leaves of an agent's records: all up to some place behind the last synced."""
         least = max((place for place, record in enumerate(records, 1) if isinstance(record, SYNCED)), default=0)
         return records[: int(self.world.random.integers(least, len(records) + 1))]
 
-    def kill_executor(self, machine: Machine) -> None:
-        """Kill the executor, and with it what runs; its worker attaches to the next one."""
-        if machine.executor is None:
+    def kill_agent(self, machine: Machine) -> None:
+        """Kill the agent, and with it what runs; its worker attaches to the next one."""
+        if machine.agent is None:
             return
-        self.world.note(f"the executor of {machine.process.name} is killed")
+        self.world.note(f"the agent of {machine.process.name} is killed")
         self.news(machine)
         was_there = machine.process.node is not None
         self.world.kill(machine.process)
-        machine.records = machine.executor.records
-        self.world.watch.executor_died(machine)
-        self._begin_executor(machine)
+        machine.records = machine.agent.records
+        self.world.watch.agent_died(machine)
+        self._begin_agent(machine)
         if was_there:
             self.start_worker(machine)
 
-    def _begin_executor(self, machine: Machine) -> None:
-        machine.executor = SimulatedExecutor(
+    def _begin_agent(self, machine: Machine) -> None:
+        machine.agent = SimulatedAgent(
             lambda: self.world.now, self._seconds_of, self._ending_of, self._lease(),
             machine.case.stubborn, machine.records)
         self.look_soon(machine)
 
     def _lease(self) -> Lease:
         timing = self.world.timing
-        return Lease(timing.executor_lease, timing.executor_grace)
+        return Lease(timing.agent_lease, timing.agent_grace)
 
     def _seconds_of(self, attempt: AttemptToRun) -> float:
         return self.world.watch.fate(attempt)[0]
@@ -125,17 +125,17 @@ class Machines:
     def start_worker(self, machine: Machine) -> None:
         """Start the worker of a machine; one that has no number yet asks for it first."""
         process = machine.process
-        if process.node is not None or machine.executor is None:
+        if process.node is not None or machine.agent is None:
             return
         if process.peer is None:
             self._ask_for_number(machine)
             return
         node = process.make(process)
         assert isinstance(node, WorkerNode)
-        why = machine.executor.attach(int(node.me["incarnation"]), int(node.me["epoch"]))
+        why = machine.agent.attach(int(node.me["incarnation"]), int(node.me["epoch"]))
         if why:
-            raise BrokenError(f"{process.name}: its executor refuses it: {why}")
-        node.reconcile(machine.executor.list())
+            raise BrokenError(f"{process.name}: its agent refuses it: {why}")
+        node.reconcile(machine.agent.list())
         process.life += 1
         process.begin(node)
         self.world.note(f"{process.name} starts")
@@ -146,7 +146,7 @@ class Machines:
     def _ask_for_number(self, machine: Machine) -> None:
         for number in self.world.layout.masters_of(machine.case.cluster):
             process = self.world.local(number)
-            if process.node is not None and not process.writing and machine.executor is not None:
+            if process.node is not None and not process.writing and machine.agent is not None:
                 guest = WORKER, -1 - self.all.index(machine)
                 process.node.connect(guest)
                 ready = process.node.receive(self.world.now, [(guest, Outgoing().frame(machine.join))])
@@ -162,23 +162,23 @@ class Machines:
                     return
         self.world.after(ASK_AGAIN_S, lambda: self.start_worker(machine))
 
-    # -- executors -----------------------------------------------------------------------------------------------------
+    # -- agents -----------------------------------------------------------------------------------------------------
 
     def carry_out(self, machine: Machine, effect: object) -> None:
-        """Hand the executor what a worker wants of it."""
-        executor, node = machine.executor, machine.process.node
-        if executor is None or node is None:
+        """Hand the agent what a worker wants of it."""
+        agent, node = machine.agent, machine.process.node
+        if agent is None or node is None:
             return
         self.news(machine)
         if isinstance(effect, Start):
             self.world.watch.ordered(machine, effect.attempt)
-            executor.start(effect.attempt)
+            agent.start(effect.attempt)
         elif isinstance(effect, End):
-            executor.end(effect.key, effect.grace_s)
+            agent.end(effect.key, effect.grace_s)
         elif isinstance(effect, Forget):
-            executor.forget(*effect.keys)
+            agent.forget(*effect.keys)
         elif isinstance(effect, Ping):
-            executor.ping()
+            agent.ping()
         elif isinstance(effect, Dismissed) and isinstance(node, WorkerNode) and node.leaves:
             self._retire(machine)
             return
@@ -188,30 +188,30 @@ class Machines:
         self.look_soon(machine)
 
     def look_soon(self, machine: Machine) -> None:
-        """Look at an executor at once, and whenever something happens there."""
+        """Look at an agent at once, and whenever something happens there."""
         machine.look_at = self.world.now
         self.world.after(0.0, lambda: self._look(machine, self.world.now))
 
     def _look(self, machine: Machine, when: float) -> None:
-        if machine.look_at != when or machine.executor is None:
+        if machine.look_at != when or machine.agent is None:
             return
         self.news(machine)
-        if machine.executor is not None:
-            due = machine.executor.due()
+        if machine.agent is not None:
+            due = machine.agent.due()
             machine.look_at = max(due, self.world.now + TICK_S) if due < float("inf") else due
             if due < float("inf"):
                 at = machine.look_at
                 self.world.at(at, lambda: self._look(machine, at))
 
     def news(self, machine: Machine) -> None:
-        """Let the watch, and the worker, know what has happened at an executor up to now."""
-        if machine.executor is None:
+        """Let the watch, and the worker, know what has happened at an agent up to now."""
+        if machine.agent is None:
             return
-        news = list(machine.executor.watch())
+        news = list(machine.agent.watch())
         if not news:
             return
         for other in self.all:  # what has ended elsewhere has ended before this begins
-            if other is not machine and other.executor is not None and other.executor.due() <= self.world.now:
+            if other is not machine and other.agent is not None and other.agent.due() <= self.world.now:
                 self.news(other)
         self.world.watch.see(machine, news, self.world.now)
         node = machine.process.node

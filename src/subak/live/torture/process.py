@@ -3,7 +3,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from subak.live.executor.simulated import SimulatedExecutor
+from subak.live.agent.attempts.simulated import SimulatedAgent
 from subak.live.node.base import Drop, DropRange, Node, Put, PutLarge, Write
 from subak.live.node.frames import Join
 from subak.live.node.layout import Peer
@@ -51,16 +51,16 @@ class Connection:
 
 @dataclass(eq=False)
 class Machine:
-    """A machine: its worker, its executor, and what it has; *boots*: how often it was switched on."""
+    """A machine: its worker, its agent, and what it has; *boots*: how often it was switched on."""
 
     process: Process
     join: Join
     case: MachineCase
-    executor: SimulatedExecutor | None = None
-    records: list[Any] = field(default_factory=list)  # what its executor has on disk
+    agent: SimulatedAgent | None = None
+    records: list[Any] = field(default_factory=list)  # what its agent has on disk
     boots: int = 0
     state_at_boot: bytes | None = None  # what its worker had on disk when it was switched on last
-    look_at: float = float("inf")  # when its executor is looked at next
+    look_at: float = float("inf")  # when its agent is looked at next
 
 
 def write(process: Process, writes: list[Write]) -> None:

@@ -2,7 +2,7 @@
 
 Nobody keeps anything that nobody needs: no open rows, no attempts, no facts of jobs, no questions, no timers of tasks.
 Of the jobs of a global master that never returns what has begun may run to its end, which is kept for that master.
-Every job that was acknowledged has ended, with one outcome for each task that agrees with what executors did.
+Every job that was acknowledged has ended, with one outcome for each task that agrees with what agents did.
 """
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from subak.federation.megha.local_master.state import ACTIVE, LISTED
 from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
 from subak.fleet.state import FleetState
-from subak.live.executor.attempt import Key
+from subak.live.agent.attempts.attempt import Key
 from subak.live.node.facts import JOB
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.global_master.history import BEGAN, Happening
@@ -163,17 +163,17 @@ def _of_worker(world: "World", process: Process, node: WorkerNode) -> str:
         return f"{name} has attempts: {node.alive}"
     if _jobs_known(world, node):
         return f"{name} knows of jobs {_jobs_known(world, node)}"
-    if machine is None or machine.executor is None:
-        return f"{name} has no executor"
-    kept = [key for key in machine.executor.ledger.rows if not _is_dead(world, world.layout.owner_of(key.task))]
-    return f"the executor of {name} keeps {kept[0]}" if kept else ""
+    if machine is None or machine.agent is None:
+        return f"{name} has no agent"
+    kept = [key for key in machine.agent.ledger.rows if not _is_dead(world, world.layout.owner_of(key.task))]
+    return f"the agent of {name} keeps {kept[0]}" if kept else ""
 
 
 # -- outcomes ----------------------------------------------------------------------------------------------------------
 
 
 def check_outcomes(world: "World", people: People) -> None:
-    """Check that every job that was acknowledged has ended once, and as executors say. Raises BrokenError."""
+    """Check that every job that was acknowledged has ended once, and as agents say. Raises BrokenError."""
     found: dict[str, list[tuple[str, int]]] = {}
     for process in world.masters:
         if process.node is None:
@@ -224,6 +224,6 @@ def _check_task(world: "World", task: Task, row: np.void) -> None:
         raise BrokenError(f"task {task} came to a good end on {where} at {when:.4f}, and is {outcome}")
     codes = watch.failed.get(task, [])
     if FAILURE[row["reason"]] and int(row["code"]) not in codes:
-        raise BrokenError(f"task {task} is {outcome} with code {row['code']}, executors saw {codes}")
+        raise BrokenError(f"task {task} is {outcome} with code {row['code']}, agents saw {codes}")
     if row["failed"] > min(len(codes), watch.stage[task].retries + 1):
-        raise BrokenError(f"task {task} has failed {row['failed']} times, executors saw {codes}")
+        raise BrokenError(f"task {task} has failed {row['failed']} times, agents saw {codes}")

@@ -23,7 +23,7 @@ REQUIRED = (  # what must have happened in many cases
     "asked to preempt", "asked to uncordon", "an attempt ended: halted", "an attempt ended: lease lost",
     "an attempt ended: ran too long", "begun again after a good end that nobody heard of", "cancelled", "cut",
     "cut for a frame", "frame doubled", "frame lost", "full", "grown", "kill", "killed at a write: durable",
-    "killed at a write: unsynced", "off", "part", "queues changed", "slow", "store adopted", "warden",
+    "killed at a write: unsynced", "off", "part", "queues changed", "slow", "store adopted", "agent",
     "written to a full disk",
 )
 

@@ -1,4 +1,4 @@
-"""Watches the executors, whose actions are the truth, and stops the run at a broken rule.
+"""Watches the agents, whose actions are the truth, and stops the run at a broken rule.
 
 - No task has two live attempts; nothing begins that its machine has no room for, or whose constraints it does not meet,
   or whose stage waits for others.
@@ -22,7 +22,7 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.local_master.state import LOST_MACHINE
 from subak.federation.megha.open_tasks import GANGS_EVER
 from subak.federation.messages import NOBODY
-from subak.live.executor.attempt import AttemptToRun, Begun, Ending, Event, Exited, Key
+from subak.live.agent.attempts.attempt import AttemptToRun, Begun, Ending, Event, Exited, Key
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.local_node import LocalNode
 from subak.live.torture.beginnings import Beginnings
@@ -58,7 +58,7 @@ class Watch:
         self.gone: dict[str, float] = {}  # when a machine was switched off, or nobody had heard of it, last
         self.happened: Counter[str] = Counter()
 
-    # -- what executors do ---------------------------------------------------------------------------------------------
+    # -- what agents do ---------------------------------------------------------------------------------------------
 
     def ordered(self, machine: Machine, attempt: AttemptToRun) -> None:
         """Note an order to begin an attempt."""
@@ -79,7 +79,7 @@ class Watch:
         return fates[min(number, len(fates) - 1)]
 
     def see(self, machine: Machine, news: Sequence[Event], now: float) -> None:
-        """Take in what has happened at an executor."""
+        """Take in what has happened at an agent."""
         for event in news:
             if isinstance(event, Begun):
                 self._begin(machine, event.key, now)
@@ -126,15 +126,15 @@ class Watch:
 
     def machine_died(self, machine: Machine, now: float) -> None:
         """Note that a machine was switched off."""
-        self.executor_died(machine)
+        self.agent_died(machine)
         self.gone[machine.process.name] = now
 
-    def executor_died(self, machine: Machine) -> None:
+    def agent_died(self, machine: Machine) -> None:
         """Note that nothing of what ran on a machine runs any more."""
         for task, (_, name) in list(self.alive.items()):
             if name == machine.process.name:
                 del self.alive[task]
-                self.ended.setdefault(task, []).append("executor lost")
+                self.ended.setdefault(task, []).append("agent lost")
 
     def _check_fit(self, machine: Machine, task: Task) -> None:
         case, name = self.case, machine.process.name

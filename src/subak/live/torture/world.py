@@ -2,8 +2,8 @@
 
 A process takes in what has arrived, has what it must write made durable, which takes a while, and only then sends and
 does what follows; it can be killed between any two of these steps. What a master has not written is lost with it; what
-a worker wrote outlives it, and what runs goes on, for as long as the executor of its machine holds out (machines.py).
-Connections deliver frames in their order until they are cut (network.py). What executors do is watched (watch.py).
+a worker wrote outlives it, and what runs goes on, for as long as the agent of its machine holds out (machines.py).
+Connections deliver frames in their order until they are cut (network.py). What agents do is watched (watch.py).
 """
 import heapq
 from collections import Counter

@@ -1,6 +1,6 @@
 """Starts, restarts and stops the processes of a federation on this machine, in order.
 
-This process is a *subreaper*: whatever loses its parent below it becomes its child, such as the warden of a worker
+This process is a *subreaper*: whatever loses its parent below it becomes its child, such as the agent of a worker
 that has died; so all of them can be ended, and waited for. If this process dies itself, they notice by their lifeline.
 """
 import ctypes
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from subak.errors import RunError
+from subak.live.agent.processes.proc import children, kill_children, send
 from subak.live.up.folder import Member
-from subak.live.warden.processes import children, kill_children, send
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 PAUSE_S, PAUSE_MAX_S = 0.1, 10.0  # before a process is started again: twice as long each time
@@ -83,15 +83,15 @@ class Children:
     def end(self) -> Iterator[str]:
         """End workers, then what they have left, then masters; yield what is being waited for, again and again.
 
-        Wardens end what runs, and give it the grace that its job asks for. Whoever calls may stop in between, and then
+        Agents end what runs, and give it the grace that its job asks for. Whoever calls may stop in between, and then
         calls `kill`.
         """
         yield from self._end([child for child in self.all if child.member.role == "worker"], "workers", WORKER_S)
         told: set[int] = set()
-        while wardens := set(children(os.getpid())) - set(self.of_pid):
-            for pid in wardens - told:
+        while agents := set(children(os.getpid())) - set(self.of_pid):
+            for pid in agents - told:
                 send(pid, signal.SIGTERM)
-            told |= wardens
+            told |= agents
             self._forget_ended()
             yield "tasks"
         yield from self._end(self.all, "masters", MASTER_S)

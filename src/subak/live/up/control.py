@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from subak.errors import InputError, RunError
+from subak.live.agent.processes.proc import send
 from subak.live.up.folder import READY, lines_after, runs_in
-from subak.live.warden.processes import send
 
 LOOK_S = 0.05
 

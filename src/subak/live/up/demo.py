@@ -17,12 +17,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from subak.errors import RunError
+from subak.live.agent.processes.proc import all_processes
 from subak.live.api.models import JobView
 from subak.live.client import Client
 from subak.live.config import FederationFile, read
 from subak.live.up.folder import FEDERATION, Home
 from subak.live.up.plan import Wish
-from subak.live.warden.processes import all_processes
 
 TIMING = 'heartbeat = 0.3\nretry = 0.5\nlease = 1.8\ntimer_slack = 0.2\n'  # a standby takes over after a lease
 WEIGHTS = (("research", 2.0), ("web", 1.0))

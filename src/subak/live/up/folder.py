@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from subak.errors import InputError
+from subak.live.agent.connections import PATH_BYTES_MAX
+from subak.live.agent.processes.proc import ENDED_STATES
 from subak.live.client import ClientSettings, read_settings
 from subak.live.config import (
     FederationFile,
@@ -32,8 +34,6 @@ from subak.live.config import (
 from subak.live.store.folder import lock_of
 from subak.live.tokens import JOIN, PEOPLE, make_token
 from subak.live.up.plan import HOST, Wish, files_of, name_of, planned, worker_text
-from subak.live.warden.connections import PATH_BYTES_MAX
-from subak.live.warden.processes import ENDED_STATES
 
 FEDERATION, CLIENT, PID = "federation.toml", "client.toml", "up.pid"
 WORKER = "worker"
@@ -45,7 +45,7 @@ KINDS: dict[str, Any] = {  # in the order in which they are started
 }
 FIRST_PORT, PORT_MAX = 7433, 65_535
 FREED_S = 15.0  # that processes of a federation which was killed have to end
-SOCKET = Path("warden", "socket")
+SOCKET = Path("agent", "socket")
 
 
 class Member(NamedTuple):

@@ -19,7 +19,7 @@ from subak.federation.megha.ledger import ENTRY_TOOK
 from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, MACHINE_STOPPED, NOBODY, NOT_FREE, REASONS
-from subak.live.executor.codes import code_words
+from subak.live.agent.attempts.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
 from subak.live.node.base import Drop, DropRange, Put, PutLarge, Write
 from subak.live.node.facts import JobFact, StageFact

@@ -103,7 +103,7 @@ class PlainNode(Node):
         self.inbox[:] = messages
 
     def hand_on(self) -> None:
-        """Let each message of the outbox go where it is to go: to a timer, a peer, or the executor."""
+        """Let each message of the outbox go where it is to go: to a timer, a peer, or the agent."""
         for row in [self.out.row[place] for place in range(self.out.size[POSTED])]:
             kind = row["kind"]
             role = HANDLER_OF[kind]

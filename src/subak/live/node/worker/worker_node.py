@@ -1,11 +1,11 @@
-"""The node of a worker: between the local masters of its cluster and the warden of its machine.
+"""The node of a worker: between the local masters of its cluster and the agent of its machine.
 
 Its tables are written, as a whole, with every change, and outlive the process: a worker that is killed and begins again
 was only slow. After a reboot nothing runs on the machine any more, and what is there of the tables may be old: the
-worker begins a new incarnation with it, to report how its attempts ended. The warden's journal says so of those that
+worker begins a new incarnation with it, to report how its attempts ended. The agent's journal says so of those that
 came to an end; the others were lost with their machine. Incarnation and epoch outlive the machine in any case.
 
-An attempt that is to end is over when the warden says so, and not before: what the role says of it is held back until
+An attempt that is to end is over when the agent says so, and not before: what the role says of it is held back until
 then. So nothing else begins in its place, here or on another machine, while it still runs. If it had come to its own
 end meanwhile, that is what became of it.
 """
@@ -57,8 +57,8 @@ from subak.federation.messages import (
     USED_TOO_MUCH,
     WORKER,
 )
-from subak.live.executor import attempt as executor
-from subak.live.executor.attempt import AttemptToRun, Ending, Event, Exited, Fence, Key, Known, Refused
+from subak.live.agent.attempts import attempt as agent
+from subak.live.agent.attempts.attempt import AttemptToRun, Ending, Event, Exited, Fence, Key, Known, Refused
 from subak.live.node.base import Put
 from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
 from subak.live.node.frames import Answer, Ask, Dismissed, Frame, FrameError, Join, Joined, Leave, Retract
@@ -70,37 +70,37 @@ Disk = Mapping[str, Mapping[int | str, bytes]]
 GRACE_MIN = 0.05  # seconds
 ATTEMPT, ME = Kind(ROW), Kind(WORKER_ROW)
 STATE_VERSION = 1  # of what outlives the process; raised with each change of a layout in it
-# what an end at the executor is for the federation; what is in neither has failed
-LOSSES_OF_EXECUTOR = {
-    executor.LEASE_LOST: LEASE_LOST, executor.STOPPED: MACHINE_STOPPED, executor.EXECUTOR_LOST: MACHINE_LOST,
-    executor.HALTED: MACHINE_LOST, executor.NEVER_BEGAN: MACHINE_LOST,
+# what an end at the agent is for the federation; what is in neither has failed
+LOSSES_OF_AGENT = {
+    agent.LEASE_LOST: LEASE_LOST, agent.STOPPED: MACHINE_STOPPED, agent.AGENT_LOST: MACHINE_LOST,
+    agent.HALTED: MACHINE_LOST, agent.NEVER_BEGAN: MACHINE_LOST,
 }
-REASON_OF = {**LOSSES_OF_EXECUTOR, executor.RAN_TOO_LONG: RAN_TOO_LONG, executor.OUT_OF_MEMORY: USED_TOO_MUCH}
-REFUSALS = {executor.NO_ROOM: NOT_FREE, executor.NO_DISK: NOT_FREE, executor.STOPPING: MACHINE_LOST}
+REASON_OF = {**LOSSES_OF_AGENT, agent.RAN_TOO_LONG: RAN_TOO_LONG, agent.OUT_OF_MEMORY: USED_TOO_MUCH}
+REFUSALS = {agent.NO_ROOM: NOT_FREE, agent.NO_DISK: NOT_FREE, agent.STOPPING: MACHINE_LOST}
 
 
 class Start(NamedTuple):
-    """An effect on the executor: run an attempt, as *user* where that is not empty."""
+    """An effect on the agent: run an attempt, as *user* where that is not empty."""
 
     attempt: AttemptToRun
     user: str
 
 
 class End(NamedTuple):
-    """An effect on the executor: end an attempt."""
+    """An effect on the agent: end an attempt."""
 
     key: Key
     grace_s: float
 
 
 class Forget(NamedTuple):
-    """An effect on the executor: forget attempts that have ended."""
+    """An effect on the agent: forget attempts that have ended."""
 
     keys: tuple[Key, ...]
 
 
 class Ping(NamedTuple):
-    """An effect on the executor: the worker is still here, and its local master has just heard of it.
+    """An effect on the agent: the worker is still here, and its local master has just heard of it.
 
     Were it told so whenever the worker lives, one that was cut off and then killed would leave behind what another
     machine runs already.
@@ -172,9 +172,9 @@ class WorkerNode(PlainNode):
         self.workers: Any = Workers(
             Attempts(rows, {number: NOBODY}, [NOBODY, 0, 0]), Grid(len(layout.resources)),  # type: ignore[arg-type]
             {number: ME.blank(incarnation=1, top=NOBODY, configuration=NOBODY)})  # type: ignore[arg-type]
-        self.alive: set[Key] = set()  # attempts that the executor was told to begin, and has not said to have ended
+        self.alive: set[Key] = set()  # attempts that the agent was told to begin, and has not said to have ended
         self.halting: set[Key] = set()  # those of them that are being ended
-        self.pinged = float("-inf")  # when the executor's lease last began anew
+        self.pinged = float("-inf")  # when the agent's lease last began anew
         self.held_back: list[Start] = []  # until it does again
         self.graces: dict[int, float] = {}  # by row
         self.row_at: dict[Key, int] = {}  # where attempts are, or were
@@ -351,7 +351,7 @@ class WorkerNode(PlainNode):
             return True
         return Key(row["task"], row["attempt"]) not in self.halting
 
-    # -- the executor --------------------------------------------------------------------------------------------------
+    # -- the agent --------------------------------------------------------------------------------------------------
 
     def on_effect(self, kind: int, row: Row) -> None:
         """Begin, or end, an attempt."""
@@ -376,8 +376,8 @@ class WorkerNode(PlainNode):
             key, Fence(start >> INCARNATION_BITS, self.me["epoch"], start & NUMBER_MASK), stage.command, job.name,
             job.queue, place - job.first, stage.environment, stage.folder, None, stage.umask, stage.memory, stage.cpu,
             stage.cpu_limited, limit if limit < FOREVER else 0.0, stage.grace_s), stage.user)
-        # an executor near the end of its lease refuses; the task would be lost, placed again at once, and refused again
-        in_time = self.now < self.pinged + self.timing.executor_lease - self.timing.executor_grace
+        # an agent near the end of its lease refuses; the task would be lost, placed again at once, and refused again
+        in_time = self.now < self.pinged + self.timing.agent_lease - self.timing.agent_grace
         (self.effects if in_time else self.held_back).append(start_)
         self.alive.add(key)
 
@@ -396,7 +396,7 @@ class WorkerNode(PlainNode):
         return float(self.me["heard"]) + self.timing.lease - self.now
 
     def on_events(self, events: Iterable[Event]) -> None:
-        """Take in what has happened at the executor; what was begun is said to run since the order came."""
+        """Take in what has happened at the agent; what was begun is said to run since the order came."""
         for event in events:
             if isinstance(event, Exited):
                 self._note_end(event.key, event.ending)
@@ -436,7 +436,7 @@ class WorkerNode(PlainNode):
         self.alive.discard(event.key)
         self.halting.discard(event.key)
         if number != NOBODY and self.workers.rows.row[number]["state"] == WORKER_RUNNING:
-            reason = REFUSALS.get(event.why, HAS_FAILED if event.why == executor.INVALID else UNKNOWN)
+            reason = REFUSALS.get(event.why, HAS_FAILED if event.why == agent.INVALID else UNKNOWN)
             self._exited(number, event.key, reason, 126 if reason == HAS_FAILED else 0)
 
     def _exited(self, number: int, key: Key, reason: int, code: int) -> None:
@@ -444,7 +444,7 @@ class WorkerNode(PlainNode):
                   code=code)
 
     def reconcile(self, known: Iterable[Known]) -> None:
-        """Compare what the executor knows with the tables, when the worker begins: what it does not know is lost.
+        """Compare what the agent knows with the tables, when the worker begins: what it does not know is lost.
 
         What has ended meanwhile is noted before the first tick, which ends what runs where the lease is over.
         """
@@ -482,7 +482,7 @@ class WorkerNode(PlainNode):
                 row["handle"] = self.row_at.get(Key(row["task"], row["attempt"]), NOBODY)
 
     def served(self, count: int) -> int:
-        """Let the executor forget what was forgotten, and know that the worker lives."""
+        """Let the agent forget what was forgotten, and know that the worker lives."""
         kinds = {row["kind"] for row in self.inbox}
         if LEASE in kinds and self.now - self.me["heard"] <= self.timing.fresh:
             self.pinged = self.now

@@ -99,7 +99,7 @@ class Federation:
             attributes = {made.constraint_name(int(number)): "1" for number in met[row].nonzero()[0]}
             write_toml(WorkerFile(
                 machine["machine"], (local[machine["cluster"]],), f"data/{machine['machine']}", attributes=attributes,
-                capacity={"cpu": machine["cpu"], "memory": machine["memory"]}, executor="none"),
+                capacity={"cpu": machine["cpu"], "memory": machine["memory"]}, agent="none"),
                 self.folder / f"worker-{machine['cluster']}-{machine['machine']}.toml")
 
     # -- processes -----------------------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from subak.live.agent.attempts.attempt import EXITED, SIGNALLED, AttemptToRun, Ending, Key
+from subak.live.agent.attempts.simulated import SimulatedAgent
 from subak.live.config import WorkerFile, read
-from subak.live.executor.attempt import EXITED, SIGNALLED, AttemptToRun, Ending, Key
-from subak.live.executor.simulated import SimulatedExecutor
 from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.process import lifeline
 from subak.live.process.driver import clock
@@ -27,8 +27,8 @@ from subak.live.process.worker import Worker
 LINE_BYTES = 4096  # what a task prints
 
 
-class Processes(SimulatedExecutor):
-    """An executor that begins processes and waits for them; it forgets all when it ends, and then they end too."""
+class Processes(SimulatedAgent):
+    """An agent that begins processes and waits for them; it forgets all when it ends, and then they end too."""
 
     def __init__(self, report: Path, on_news: Callable[[], None]) -> None:
         super().__init__(clock)
@@ -76,10 +76,10 @@ class HostedWorker(Worker):
 
     report: Path
 
-    async def _reach_executor(self, _number: int, _node: WorkerNode) -> None:
-        self.executor, self.attached = Processes(self.report, self._news), True
+    async def _reach_agent(self, _number: int, _node: WorkerNode) -> None:
+        self.agent, self.attached = Processes(self.report, self._news), True
 
-    async def _watch_executor(self) -> None:
+    async def _watch_agent(self) -> None:
         await asyncio.Event().wait()
 
 
@@ -106,8 +106,8 @@ async def serve(folder: Path, cluster: str, line: int) -> None:
         loop.add_signal_handler(number, stop)
     await asyncio.gather(*(worker.run() for worker in workers))
     for worker in workers:
-        if worker.executor is not None:
-            worker.executor.kill()
+        if worker.agent is not None:
+            worker.agent.kill()
 
 
 def main() -> None:

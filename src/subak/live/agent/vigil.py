@@ -1,4 +1,4 @@
-"""Ends a warden that is no longer needed: its folder was removed, or its worker is long gone."""
+"""Ends an agent that is no longer needed: its folder was removed, or its worker is long gone."""
 import os
 from pathlib import Path
 
@@ -6,7 +6,7 @@ LOOK_S = 5.0  # between two looks
 
 
 class Vigil:
-    """Ends a warden that nobody needs; *idle_s*: seconds without a worker and without attempts after which it ends."""
+    """Ends an agent that nobody needs; *idle_s*: seconds without a worker and without attempts after which it ends."""
 
     def __init__(self, folder: Path, idle_s: float, now: float) -> None:
         self.folder, self.idle_s = folder, idle_s
@@ -15,7 +15,7 @@ class Vigil:
         self.look_at = now + LOOK_S
 
     def why_to_end(self, now: float, is_needed: bool) -> str:
-        """Return why the warden should end now, or nothing."""
+        """Return why the agent should end now, or nothing."""
         self.look_at = now + LOOK_S
         if is_needed:
             self.needed_at = now

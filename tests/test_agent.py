@@ -1,4 +1,4 @@
-"""A warden and its attempts, as processes: what it owes to whoever runs attempts by it."""
+"""An agent and its attempts, as processes: what it owes to whoever runs attempts by it."""
 import os
 import signal
 import socket
@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from subak.live.executor.attempt import (
-    EXECUTOR_LOST,
+from agents import MACHINE, Machine, alive, attempt, until
+from subak.live.agent.attempts.attempt import (
+    AGENT_LOST,
     EXITED,
     HALTED,
     INVALID,
@@ -29,11 +30,10 @@ from subak.live.executor.attempt import (
     Key,
     User,
 )
-from subak.live.executor.client import WardenError
-from subak.live.executor.wire import Read, frame
-from subak.live.warden import processes
-from subak.live.warden.connections import CONNECTIONS_MAX
-from wardens import MACHINE, Machine, alive, attempt, until
+from subak.live.agent.attempts.client import AgentError
+from subak.live.agent.attempts.wire import Read, frame
+from subak.live.agent.connections import CONNECTIONS_MAX
+from subak.live.agent.processes import proc
 
 STUBBORN = 'trap "" TERM; echo ready > "$0"; while :; do sleep 0.05; done'  # until SIGKILL
 PYTHON = (sys.executable, "-I", "-S", "-c")
@@ -49,7 +49,7 @@ def machine():
 
 @pytest.fixture(scope="module")
 def shared():
-    """A warden that the tests of this file have in common; each has task numbers of its own."""
+    """An agent that the tests of this file have in common; each has task numbers of its own."""
     made = Machine("--lease", 600, "--output", 65536)
     made.up()
     yield made
@@ -122,11 +122,11 @@ def test_signals_are_as_a_program_expects_them(machine):
     assert machine.run(shell(1, "grep -E 'Sig(Ign|Blk)' /proc/self/status")).is_good
     ours = sum(1 << (number - 1) for number in signal.valid_signals())  # 32 and 33 are the C library's own
     assert [int(line.split()[1], 16) & ours for line in machine.text(1).splitlines()] == [0, 0]
-    os.kill(machine.warden, signal.SIGHUP)  # of a terminal that is closed
+    os.kill(machine.agent, signal.SIGHUP)  # of a terminal that is closed
     assert machine.run(attempt(2, "true")).is_good
 
 
-def test_nothing_of_the_wardens_is_open_in_an_attempt(shared):
+def test_nothing_of_the_agents_is_open_in_an_attempt(shared):
     assert shared.run(shell(123, "ls /proc/self/fd")).is_good
     assert shared.text(123).split() == ["0", "1", "2", "3"]  # the last is that of the folder itself
 
@@ -166,7 +166,7 @@ def test_who_was_ended_before_it_was_started_never_begins(machine):
     machine.client.forget(Key(2, 1))
     machine.client.start(attempt(2, "true"))
     assert machine.refused(2) == OLD_START
-    machine.kill(machine.warden)
+    machine.kill(machine.agent)
     machine.wait()
     machine.up()
     machine.client.start(attempt(1, "true"))
@@ -184,11 +184,11 @@ def test_older_orders_are_refused_also_after_a_restart(machine):
         machine.client.end(Key(1, 1), 0.0, Fence(4, 6, 1))
         assert machine.refused(2) == machine.refused(1) == OLD_EPOCH
         assert machine.refused(3) == OLD_INCARNATION
-        machine.kill(machine.warden)
+        machine.kill(machine.agent)
         machine.wait()
         machine.up(incarnation=4, epoch=7)
         assert machine.ending(1).is_good
-    with pytest.raises(WardenError, match=r"old incarnation: the latest worker is incarnation 4, of epoch 7"):
+    with pytest.raises(AgentError, match=r"old incarnation: the latest worker is incarnation 4, of epoch 7"):
         machine.connect(incarnation=3, epoch=8)
 
 
@@ -201,7 +201,7 @@ def test_ends_are_said_until_they_are_forgotten(machine):
     machine.client.forget(Key(1, 1))
     machine.client.list()  # so that it has arrived
     assert machine.run(attempt(3, "true")).is_good  # and is on disk
-    machine.kill(machine.warden)
+    machine.kill(machine.agent)
     machine.wait()
     machine.up()
     assert machine.ending(2).code == 5
@@ -256,13 +256,13 @@ def test_nothing_of_an_attempt_is_left(shared, number, leave, ended):
         time.sleep(0.3)  # a look, at which whose child it is can still be seen
         shared.client.end(Key(number, 1), 0.2)
     shared.ending(number)
-    assert descendants_of_the_warden(shared) == []
+    assert descendants_of_the_agent(shared) == []
 
 
-def descendants_of_the_warden(machine) -> list[int]:
-    every = processes.all_processes()
-    direct = processes.children(machine.warden)
-    return sorted({pid for pids in processes.members(direct, {}, every).values() for pid in pids})
+def descendants_of_the_agent(machine) -> list[int]:
+    every = proc.all_processes()
+    direct = proc.children(machine.agent)
+    return sorted({pid for pids in proc.members(direct, {}, every).values() for pid in pids})
 
 
 def test_an_attempts_daemons_live_as_long_as_it_does(shared):
@@ -361,12 +361,12 @@ def test_only_root_can_run_attempts_as_others(machine):
     machine.up(prefix=("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"))
     ending = machine.run(shell(1, "id -u", user=User(0, 0)))
     assert (ending.reason, ending.code) == (NOT_BEGUN, 126)
-    assert ending.words == "user 0: the warden runs as user 65534, and only root can run attempts as others"
+    assert ending.words == "user 0: the agent runs as user 65534, and only root can run attempts as others"
     assert machine.run(shell(2, "id -u", user=User(65534, 65534))).is_good
     assert machine.text(2) == "65534\n"
 
 
-# without a worker, and without a warden
+# without a worker, and without an agent
 
 
 def test_without_its_worker_everything_ends_within_the_lease(machine):
@@ -404,52 +404,52 @@ def test_a_worker_that_is_heard_keeps_its_attempts_and_others_do_not_count(machi
 LEAVING = "(setsid sleep 600 &) ; env -i setsid sleep 600 & sleep 600"
 
 
-def test_attempts_die_with_their_warden_and_are_said_to_be_lost(machine):
+def test_attempts_die_with_their_agent_and_are_said_to_be_lost(machine):
     machine.up()
     machine.client.start(shell(1, LEAVING))
     machine.client.start(attempt(2, "true"))
     machine.begun(1)
     machine.ending(2)
-    running = until(lambda: len(found := descendants_of_the_warden(machine)) == 4 and found)
-    machine.kill(machine.warden)
+    running = until(lambda: len(found := descendants_of_the_agent(machine)) == 4 and found)
+    machine.kill(machine.agent)
     machine.wait()
     assert not [pid for pid in running if alive(pid)]
     machine.up(incarnation=2)
     ending = machine.ending(1)
-    assert (ending.reason, ending.words) == (EXECUTOR_LOST, "its warden died")
+    assert (ending.reason, ending.words) == (AGENT_LOST, "its node agent died")
     assert machine.ending(2).is_good
     machine.client.start(shell(1, LEAVING, attempt=1, incarnation=2))
-    assert machine.ending(1).reason == EXECUTOR_LOST  # and does not begin again
+    assert machine.ending(1).reason == AGENT_LOST  # and does not begin again
 
 
-def test_what_outlives_guard_and_warden_is_ended_before_anything_begins(machine):
+def test_what_outlives_guard_and_agent_is_ended_before_anything_begins(machine):
     machine.up()
     machine.client.start(shell(1, "(setsid sleep 600 &); sleep 600"))
     machine.begun(1)
     running = until(lambda: len(found := machine.marked()) == 3 and found)
     os.kill(machine.guard.pid, signal.SIGSTOP)  # so that it cannot do its work
-    machine.kill(machine.warden, machine.guard.pid)
+    machine.kill(machine.agent, machine.guard.pid)
     machine.wait()
     assert [pid for pid in running if alive(pid)] == running
     machine.up()
     assert not machine.marked()  # one that is just ending has no memory any more, and runs nothing
     until(lambda: not [pid for pid in running if alive(pid)])
-    assert machine.ending(1).reason == EXECUTOR_LOST
+    assert machine.ending(1).reason == AGENT_LOST
 
 
-def test_without_its_guard_the_warden_ends_everything(machine):
+def test_without_its_guard_the_agent_ends_everything(machine):
     machine.up()
     machine.client.start(shell(1, STUBBORN, machine.here / "ready"))
-    pid, warden = machine.begun(1), machine.warden
+    pid, agent = machine.begun(1), machine.agent
     until((machine.here / "ready").exists)
     machine.kill(machine.guard.pid)
     machine.wait()
-    until(lambda: not alive(warden) and not alive(pid))
+    until(lambda: not alive(agent) and not alive(pid))
     machine.up()
-    assert machine.ending(1).reason == EXECUTOR_LOST
+    assert machine.ending(1).reason == AGENT_LOST
 
 
-def test_a_warden_that_is_told_to_stop_ends_everything_in_order(machine):
+def test_an_agent_that_is_told_to_stop_ends_everything_in_order(machine):
     machine.up()
     last = "echo bye; while [ ! -e go ]; do sleep 0.01; done; exit"
     script = f"trap '{last}' TERM; echo > ready; while :; do sleep 0.02; done"
@@ -466,12 +466,12 @@ def test_a_warden_that_is_told_to_stop_ends_everything_in_order(machine):
     assert machine.text(1) == "bye\n"
 
 
-def test_a_folder_has_one_warden(machine):
+def test_a_folder_has_one_agent(machine):
     machine.up()
-    other = subprocess.run([sys.executable, "-c", "import subak.live.warden.guard as guard; guard.LOCK_S = 0.1\n"
-                            "from subak.live.warden.__main__ import main; raise SystemExit(main())",
+    other = subprocess.run([sys.executable, "-c", "import subak.live.agent.guard as guard; guard.LOCK_S = 0.1\n"
+                            "from subak.live.agent.__main__ import main; raise SystemExit(main())",
                             "--state", machine.state, "--machine", "9"], capture_output=True, text=True, check=False)
-    assert (other.returncode, other.stderr) == (2, f"subak warden: {machine.state}: another warden is at work here\n")
+    assert (other.returncode, other.stderr) == (2, f"subak agent: {machine.state}: another agent is at work here\n")
     assert machine.run(attempt(1, "true")).is_good
 
 
@@ -486,10 +486,10 @@ def test_two_hundred_at_once(machine):
     until(lambda: ended.update((event.key.task, event.ending.code) for event in machine.client.watch(0.1)
                                if isinstance(event, Exited)) or len(ended) == 200)
     assert ended == {number: number % 3 for number in range(200)}
-    assert len([*(processes.PROC / f"{machine.warden}/fd").iterdir()]) < 20
+    assert len([*(proc.PROC / f"{machine.agent}/fd").iterdir()]) < 20
     machine.client.forget(*(Key(number, 1) for number in range(200)))
     assert machine.client.list() == []
-    assert descendants_of_the_warden(machine) == []
+    assert descendants_of_the_agent(machine) == []
 
 
 def test_a_long_list_comes_in_parts(machine):
@@ -532,7 +532,7 @@ def test_who_does_not_read_holds_nobody_up(shared):
 def test_what_nobody_understands_is_refused_in_words(shared, sent):
     stranger = shared.stranger()
     stranger.wire.sendall(sent)
-    with pytest.raises(WardenError, match=r"frame|MessagePack|truncated|Expected|Invalid|malformed"):
+    with pytest.raises(AgentError, match=r"frame|MessagePack|truncated|Expected|Invalid|malformed"):
         stranger.watch(5.0)
     stranger.close()
     assert shared.run(attempt(610, "true", attempt=int.from_bytes(sent[-3:], "big"), start=610 + len(sent))).is_good
@@ -556,7 +556,7 @@ def test_only_the_worker_gives_orders(shared):
     number = stranger.number
     stranger.list()
     assert stranger.answers[number].words.startswith("only the worker may ask for this")
-    with pytest.raises(WardenError, match=f"this is the warden of machine {MACHINE}, not 4"):
+    with pytest.raises(AgentError, match=f"this is the agent of machine {MACHINE}, not 4"):
         stranger.attach(4, 9, 9)
     stranger.close()
     assert not [known for known in shared.client.list() if known.key.task == 620]
@@ -571,7 +571,7 @@ def test_there_may_only_be_so_many_connections(machine):
     machine.up()
     others = [machine.stranger() for _ in range(CONNECTIONS_MAX + 5)]
     assert machine.run(attempt(1, "true")).is_good
-    with pytest.raises(WardenError):
+    with pytest.raises(AgentError):
         others[-1].list()
     for other in others:
         other.close()
@@ -579,7 +579,7 @@ def test_there_may_only_be_so_many_connections(machine):
     def listed():
         try:
             return machine.stranger().list()
-        except WardenError:
+        except AgentError:
             return None  # it has not noticed yet
     assert until(listed)
 
@@ -589,7 +589,7 @@ def test_the_socket_is_its_users_own(shared):
     assert (shared.state / "output").stat().st_mode & 0o777 == 0o700
 
 
-def test_neither_guard_nor_warden_loads_what_is_heavy():
-    script = ("import sys, subak.live.warden.loop, subak.live.warden.__main__, subak.live.executor.client\n"
+def test_neither_guard_nor_agent_loads_what_is_heavy():
+    script = ("import sys, subak.live.agent.loop, subak.live.agent.__main__, subak.live.agent.attempts.client\n"
               "print([name for name in ('numpy', 'numba', 'polars', 'asyncio', 'typer') if name in sys.modules])")
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,10 +1,10 @@
-"""The guard: the parent of a warden, which kills the warden's processes if it dies, and then ends.
+"""The guard: the parent of an agent, which kills the agent's processes if it dies, and then ends.
 
 A parent-death signal on each attempt would be the usual way. It reaches only an attempt's first process, is forgotten
 when a program changes its user, and setting it takes a `fork` in Python or a program that is executed before each
 command, which costs as much as the attempt's process itself (decision 26). The guard is a *subreaper*: what has lost
-its parents becomes its child, in whatever session it is, so nothing of the warden's escapes it. If the guard dies, the
-warden kills everything, and ends; if both are killed at once, the next warden finds what they left.
+its parents becomes its child, in whatever session it is, so nothing of the agent's escapes it. If the guard dies, the
+agent kills everything, and ends; if both are killed at once, the next agent finds what they left.
 """
 import ctypes
 import fcntl
@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from subak.live.warden.processes import kill_children
+from subak.live.agent.processes.proc import kill_children
 
-GUARD_DIED = signal.SIGUSR1  # to the warden
+GUARD_DIED = signal.SIGUSR1  # to the agent
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
-LOCK_S = 10.0  # to wait for a former warden's guard, which may still be at work
+LOCK_S = 10.0  # to wait for a former agent's guard, which may still be at work
 KILL_S = 60.0
 _libc = ctypes.CDLL(None, use_errno=True)
 

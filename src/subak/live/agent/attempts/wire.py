@@ -1,4 +1,4 @@
-"""The wire format of the warden: MessagePack frames, each behind a length of four bytes.
+"""The wire format of the agent: MessagePack frames, each behind a length of four bytes.
 
 Every request has a number of the sender's own, which the answer repeats; news have number 0. Answers come in the order
 of the requests. A frame that is too long or says what nobody understands ends the connection, with the reason in words.
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import DecodeError, Meta, Struct, ValidationError, msgpack
 
-from subak.live.executor.attempt import AttemptToRun, Event, Fence, Key, Known, Natural, Seconds
+from subak.live.agent.attempts.attempt import AttemptToRun, Event, Fence, Key, Known, Natural, Seconds
 
 LENGTH_BYTES = 4
 FRAME_BYTES_MAX = 1 << 20

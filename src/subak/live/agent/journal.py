@@ -1,4 +1,4 @@
-"""The warden's journal: records appended to disk in groups before any effect.
+"""The node agent's journal: records appended to disk in groups before any effect.
 
 A record is its length, its checksum (CRC-32) and its MessagePack. Reading ends at the first that is not whole, which is
 where a write was cut off; the rest is dropped. When much of the file says nothing any more it is written anew, beside
@@ -14,7 +14,7 @@ from struct import Struct as Layout
 from msgspec import DecodeError, ValidationError, msgpack
 
 from subak.errors import InputError
-from subak.live.executor.records import SYNCED, Record
+from subak.live.agent.attempts.records import SYNCED, Record
 
 HEAD = Layout("<II")  # length, CRC-32
 RECORD_BYTES_MAX = 1 << 20

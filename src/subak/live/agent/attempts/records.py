@@ -1,7 +1,7 @@
 """The records of attempts on disk, appended, from which the ledger is restored."""
 from msgspec import Struct
 
-from subak.live.executor.attempt import Ending, Fence, Key
+from subak.live.agent.attempts.attempt import Ending, Fence, Key
 
 
 class Seen(Struct, frozen=True, tag=1, array_like=True):
@@ -35,11 +35,11 @@ class Forgotten(Struct, frozen=True, tag=4, array_like=True):
 
 
 class Life(Struct, frozen=True, tag=5, array_like=True):
-    """A warden began to work, on the *boot* that Linux names so."""
+    """An agent began to work, on the *boot* that Linux names so."""
 
     boot: str
 
 
 Record = Seen | Started | Ended | Forgotten | Life
-SYNCED = Ended, Life  # what must outlive the machine; of the others it is enough that they outlive the warden: after a
+SYNCED = Ended, Life  # what must outlive the machine; of the others it is enough that they outlive the agent: after a
 # loss of power nothing runs, and the worker's next incarnation obeys no order that was given to a former one

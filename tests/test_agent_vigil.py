@@ -1,11 +1,11 @@
-"""A warden that nobody needs any more ends by itself."""
+"""An agent that nobody needs any more ends by itself."""
 import shutil
 
 import pytest
 
-from subak.live.warden import vigil
-from subak.live.warden.vigil import Vigil
-from wardens import Machine, alive, attempt, until
+from agents import Machine, alive, attempt, until
+from subak.live.agent import vigil
+from subak.live.agent.vigil import Vigil
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_it_is_needed_while_its_folder_is_there_and_it_has_a_worker_or_attempts(
     assert watch.why_to_end(604.0, True) == ""
 
 
-def test_a_warden_whose_worker_is_gone_ends_when_nothing_runs(machine):
+def test_an_agent_whose_worker_is_gone_ends_when_nothing_runs(machine):
     machine.up("--lease", 600, "--idle", 0.2)
     machine.client.start(attempt(1, "true"))
     assert machine.ending(1).is_good
@@ -42,7 +42,7 @@ def test_a_warden_whose_worker_is_gone_ends_when_nothing_runs(machine):
     assert [known.ending.code for known in machine.up(incarnation=2).list()] == [0]  # the next one has its journal
 
 
-def test_a_warden_whose_folder_was_removed_ends_what_runs(machine):
+def test_an_agent_whose_folder_was_removed_ends_what_runs(machine):
     machine.up()
     machine.client.start(attempt(1, "sleep", "600"))
     pid = machine.begun(1)

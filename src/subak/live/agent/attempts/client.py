@@ -1,4 +1,4 @@
-"""The worker's client of the warden on its machine: orders and news over a Unix socket."""
+"""The worker's client of the agent on its machine: orders and news over a Unix socket."""
 import selectors
 import socket
 import time
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TypeVar
 
 from subak.errors import RunError
-from subak.live.executor.attempt import (
+from subak.live.agent.attempts.attempt import (
     INVALID,
     AttemptToRun,
     Begun,
     Event,
-    Executor,
     Exited,
     Fence,
     Key,
     Known,
+    NodeAgent,
     Refused,
     Used,
 )
-from subak.live.executor.wire import (
+from subak.live.agent.attempts.wire import (
     LENGTH_BYTES,
     Answer,
     Attach,
@@ -49,14 +49,14 @@ NEWS = 0  # the number of what answers no request
 A = TypeVar("A", Done, Listing, Part)
 
 
-class WardenError(RunError):
-    """The warden cannot be reached any more, or refuses; connect anew, and attach: all ends are said again."""
+class AgentError(RunError):
+    """The agent cannot be reached any more, or refuses; connect anew, and attach: all ends are said again."""
 
 
-class WardenExecutor(Executor):
-    """A warden's executor: see `attempt.Executor`. Orders are sent at once, and wait only for room in the socket.
+class AgentClient(NodeAgent):
+    """A node agent behind a socket: see `attempt.NodeAgent`. Orders wait only for room in the socket.
 
-    Call `ping` more often than the warden's lease, or watch `fileno` with a loop of your own, and call `watch`.
+    Call `ping` more often than the agent's lease, or watch `fileno` with a loop of your own, and call `watch`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,19 +66,19 @@ class WardenExecutor(Executor):
             self.wire.connect(str(path))
         except OSError as error:
             self.wire.close()
-            raise WardenError(f"{path}: no warden answers: {error.strerror}") from None
+            raise AgentError(f"{path}: no agent answers: {error.strerror}") from None
         self.frames = Frames()
         self.news: deque[Event] = deque()
         self.answers: dict[int, Answer] = {}
         self.number = NEWS
-        self.limits = ""  # how the warden keeps limits, in words
+        self.limits = ""  # how the agent keeps limits, in words
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.wire, selectors.EVENT_READ)
 
     def attach(self, machine: int, incarnation: int, epoch: int) -> None:
         """Say that this is the worker of the machine, which gives the orders from now on; all ends are then said again.
 
-        WardenError: it is another machine, or there was a later worker.
+        AgentError: it is another machine, or there was a later worker.
         """
         self.limits = self._answer(Attach(machine, incarnation, epoch), Done).limits
 
@@ -86,7 +86,7 @@ class WardenExecutor(Executor):
         """Run an attempt: Begun and later Exited follow, or Refused."""
         try:
             read_request(frame(NEWS, Start(attempt))[LENGTH_BYTES:])
-        except WireError as error:  # else the warden would end the connection, and with it all other attempts' news
+        except WireError as error:  # else the agent would end the connection, and with it all other attempts' news
             self.news.append(Refused(attempt.key, INVALID, str(error)))
         else:
             self._send(Start(attempt))
@@ -100,7 +100,7 @@ class WardenExecutor(Executor):
         self._send(Forget(keys))
 
     def ping(self) -> None:
-        """Say that the worker is still here; nothing else begins the warden's lease anew."""
+        """Say that the worker is still here; nothing else begins the agent's lease anew."""
         self._send(Ping())
 
     def list(self) -> list[Known]:
@@ -131,7 +131,7 @@ class WardenExecutor(Executor):
         return self.wire.fileno()
 
     def close(self) -> None:
-        """Leave the warden; what runs goes on for its lease."""
+        """Leave the agent; what runs goes on for its lease."""
         self.selector.close()
         self.wire.close()
 
@@ -140,19 +140,19 @@ class WardenExecutor(Executor):
         try:
             self.wire.sendall(frame(self.number, request))
         except WireError as error:
-            raise WardenError(str(error)) from None
+            raise AgentError(str(error)) from None
         except OSError as error:
-            raise WardenError(f"the warden has gone: {error.strerror or error}") from None
+            raise AgentError(f"the agent has gone: {error.strerror or error}") from None
         return self.number
 
     def _answer(self, request: Request, kind: type[A]) -> A:
         number, until = self._send(request), time.monotonic() + ANSWER_S
         while number not in self.answers:
             if not self._receive(until - time.monotonic()):
-                raise WardenError(f"the warden has not answered for {ANSWER_S} s")
+                raise AgentError(f"the agent has not answered for {ANSWER_S} s")
         answer = self.answers.pop(number)
         if not isinstance(answer, kind):
-            raise WardenError(answer.words if isinstance(answer, Wrong) else f"an answer of another kind: {answer}")
+            raise AgentError(answer.words if isinstance(answer, Wrong) else f"an answer of another kind: {answer}")
         return answer
 
     def _receive(self, timeout_s: float) -> bool:
@@ -162,9 +162,9 @@ class WardenExecutor(Executor):
         try:
             data = self.wire.recv(READ_BYTES)
         except OSError as error:
-            raise WardenError(f"the warden has gone: {error.strerror}") from None
+            raise AgentError(f"the agent has gone: {error.strerror}") from None
         if not data:
-            raise WardenError("the warden has gone")
+            raise AgentError("the agent has gone")
         self.frames.add(data)
         for body in self.frames.cut():
             self._note(*read_answer(body))
@@ -174,7 +174,7 @@ class WardenExecutor(Executor):
         if isinstance(answer, Begun | Exited | Refused | Used):
             self.news.append(answer)
         elif number == NEWS and isinstance(answer, Wrong):
-            raise WardenError(answer.words)
+            raise AgentError(answer.words)
         elif isinstance(answer, Done) and not answer.limits:
             pass  # to a ping
         else:

@@ -1,4 +1,4 @@
-"""The warden's program: `python -m subak.live.warden --state FOLDER --machine NUMBER`.
+"""The node agent's program: `python -m subak.live.agent --state FOLDER --machine NUMBER`.
 
 What is imported here is also in the guard's memory, so it is little.
 """
@@ -9,18 +9,18 @@ from collections.abc import Sequence
 
 from subak import exit_codes
 from subak.errors import InputError
-from subak.live.warden.guard import lock, watch_over
-from subak.live.warden.settings import CGROUPS, Settings, checked, open_state
+from subak.live.agent.guard import lock, watch_over
+from subak.live.agent.settings import CGROUPS, Settings, checked, open_state
 from subak.output.plain import plain
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Be the guard of a warden until it ends; return its exit code."""
+    """Be the guard of an agent until it ends; return its exit code."""
     try:
         settings = checked(_settings(arguments))
         open_state(settings.state)
         if lock(settings.state / "lock") < 0:
-            raise InputError(f"{settings.state}: another warden is at work here")
+            raise InputError(f"{settings.state}: another agent is at work here")
     except (InputError, OSError) as error:
         return _mistake(error)
     guard = os.getpid()
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _work(settings: Settings, guard: int) -> None:
-    from subak.live.warden.loop import work  # noqa: PLC0415  (the guard needs nothing of it)
+    from subak.live.agent.loop import work  # noqa: PLC0415  (the guard needs nothing of it)
 
     try:
         work(settings, guard)
@@ -37,8 +37,8 @@ def _work(settings: Settings, guard: int) -> None:
 
 
 def _settings(arguments: Sequence[str] | None) -> Settings:
-    parser = argparse.ArgumentParser(prog="subak warden", description="Run attempts on this machine for a worker.")
-    parser.add_argument("--state", required=True, help="folder of the warden's own")
+    parser = argparse.ArgumentParser(prog="subak agent", description="Run attempts on this machine for a worker.")
+    parser.add_argument("--state", required=True, help="folder of the agent's own")
     parser.add_argument("--machine", required=True, type=int, help="number of the machine")
     parser.add_argument("--lease", type=float, default=60.0, help="seconds the worker may be silent (60)")
     parser.add_argument("--lease-grace", type=float, default=-1.0,
@@ -57,7 +57,7 @@ def _settings(arguments: Sequence[str] | None) -> Settings:
 
 
 def _mistake(error: Exception) -> int:
-    sys.stderr.write(f"subak warden: {plain(str(error))}\n")
+    sys.stderr.write(f"subak agent: {plain(str(error))}\n")
     return exit_codes.MISTAKE
 
 

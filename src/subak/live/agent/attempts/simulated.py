@@ -1,32 +1,32 @@
-"""An executor without processes for benchmarks and seeded tests: attempts last as long as told.
+"""An agent without processes for benchmarks and seeded tests: attempts last as long as told.
 
-It obeys the same ledger as the warden; what it forgets when it is made anew is what a warden has on disk.
+It obeys the same ledger as the agent; what it forgets when it is made anew is what an agent has on disk.
 """
 import heapq
 from collections.abc import Callable, Sequence
 from signal import SIGKILL
 
-from subak.live.executor.attempt import (
-    EXECUTOR_LOST,
+from subak.live.agent.attempts.attempt import (
+    AGENT_LOST,
     EXITED,
     SIGNALLED,
     AttemptToRun,
     Ending,
     Event,
-    Executor,
     Fence,
     Key,
     Known,
+    NodeAgent,
 )
-from subak.live.executor.ledger import NEVER, Lease, Ledger
-from subak.live.executor.records import Record
+from subak.live.agent.attempts.ledger import NEVER, Lease, Ledger
+from subak.live.agent.attempts.records import Record
 
 
-class SimulatedExecutor(Executor):
+class SimulatedAgent(NodeAgent):
     """Runs attempts for `seconds(attempt)`, each ending as `ending(attempt)` says; `clock` is the test's own.
 
     What runs ends at once when it is sent SIGTERM, or, with *stubborn*, only when it is killed. *records* are those of
-    an executor that has died: what ran is lost with it.
+    an agent that has died: what ran is lost with it.
     """
 
     def __init__(self, clock: Callable[[], float], seconds: Callable[[AttemptToRun], float] = lambda _: 0.0,
@@ -34,14 +34,14 @@ class SimulatedExecutor(Executor):
                  stubborn: bool = False, records: Sequence[Record] = ()) -> None:
         self.clock, self.seconds, self.ending, self.stubborn = clock, seconds, ending, stubborn
         self.ledger = Ledger(lease)
-        self.records: list[Record] = []  # what a warden would have on disk
+        self.records: list[Record] = []  # what an agent would have on disk
         self.news: list[Event] = []
         self.ends: list[tuple[float, int, AttemptToRun]] = []  # a heap: when, a tie-breaker, what
         self.begun = 0  # ever
         self.ledger.restore(records)
         self.records += records
         for key in [*self.ledger.running]:
-            self.ledger.exited(key, Ending(EXECUTOR_LOST))
+            self.ledger.exited(key, Ending(AGENT_LOST))
         self._release()
 
     def attach(self, incarnation: int, epoch: int) -> str:

@@ -1,4 +1,4 @@
-"""Gives each attempt a control group (version 2) within the warden's own, so that host limits apply.
+"""Gives each attempt a control group (version 2) within the agent's own, so that host limits apply.
 
 What the host delegates is used: a systemd unit with `Delegate=yes`, a container with a writable tree, or root.
 Version 1 is not used: Debian 12 mounts it only where it was asked for.
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from subak.live.executor.attempt import AttemptToRun, Key
+from subak.live.agent.attempts.attempt import AttemptToRun, Key
 
 ROOT = Path("/sys/fs/cgroup")
 WEIGHT_OF_A_CORE = 100  # cpu.weight of an attempt that asks for 1,000 thousandths
@@ -64,8 +64,8 @@ class Cgroups:
             self.path(key).rmdir()
 
     def clear(self) -> list[Path]:
-        """Kill and remove all groups that a former warden has left; return those that are still there."""
-        left = [path for path in self.home.iterdir() if path.is_dir() and path.name != "warden"]
+        """Kill and remove all groups that a former agent has left; return those that are still there."""
+        left = [path for path in self.home.iterdir() if path.is_dir() and path.name != "agent"]
         for path in left:
             with suppress(OSError):
                 (path / "cgroup.kill").write_text("1")
@@ -75,7 +75,7 @@ class Cgroups:
         return [path for path in left if path.exists()]
 
     def close(self) -> None:
-        """Remove the tree, which the warden has left; nothing of it may run."""
+        """Remove the tree, which the agent has left; nothing of it may run."""
         with suppress(OSError):
             self.home.rmdir()
 
@@ -93,9 +93,9 @@ def limits(attempt: AttemptToRun, controllers: frozenset[str]) -> dict[str, str]
 
 
 def find_home(identity: str, pids: Iterable[int], root: Path = ROOT, own: str | None = None) -> Cgroups | None:
-    """Return a tree of groups for the warden of *identity*, or None where the host gives none.
+    """Return a tree of groups for the agent of *identity*, or None where the host gives none.
 
-    *own* is what /proc/self/cgroup says. Where the tree is delegated, the processes *pids*, which are the warden's,
+    *own* is what /proc/self/cgroup says. Where the tree is delegated, the processes *pids*, which are the agent's,
     first move into a leaf of their own, since a group that hands controllers on may hold no process.
     """
     base = _own_group(root, Path("/proc/self/cgroup").read_text() if own is None else own)
@@ -124,7 +124,7 @@ def _hand_on(base: Path, home: Path, pids: Iterable[int]) -> frozenset[str]:
     """Let groups in *home* have the controllers that *base* has, as far as possible; return which."""
     wanted = [name for name in ("memory", "cpu") if name in (base / "cgroup.controllers").read_text().split()]
     if wanted and (base / "cgroup.type").exists():  # not the root, in which processes may stay
-        leaf = base / "warden"
+        leaf = base / "agent"
         leaf.mkdir(exist_ok=True)
         for pid in pids:
             (leaf / "cgroup.procs").write_text(str(pid))

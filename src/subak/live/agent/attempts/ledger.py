@@ -1,4 +1,4 @@
-"""The executor's ledger: which attempts run, have ended, or may still start; no clock, process or file.
+"""The node agent's ledger: which attempts run, have ended, or may still start; no clock, process or file.
 
 A method takes an order or what has happened, changes the ledger, and leaves in `out` what is to be done: records that
 must be on disk first, then processes to begin and news to tell. Signals need not wait for the disk.
@@ -25,7 +25,7 @@ from signal import SIGKILL, SIGTERM
 
 from msgspec import Struct, field, structs
 
-from subak.live.executor.attempt import (
+from subak.live.agent.attempts.attempt import (
     HALTED,
     LEASE_LOST,
     NEVER_BEGAN,
@@ -47,7 +47,7 @@ from subak.live.executor.attempt import (
     Known,
     Refused,
 )
-from subak.live.executor.records import Ended, Forgotten, Record, Seen, Started
+from subak.live.agent.attempts.records import Ended, Forgotten, Record, Seen, Started
 
 NEVER = math.inf
 WINDOW = 64  # starts that may overtake each other
@@ -83,7 +83,7 @@ class Row(Struct):
 
     fence: Fence | None
     pid: int = 0
-    grace_s: float = 0.0  # where the executor itself ends it
+    grace_s: float = 0.0  # where the agent itself ends it
     limit_at: float = NEVER  # when it has run for as long as it may
     kill_at: float = NEVER
     end_reason: str = ""  # why it is being ended; "" while it is not
@@ -185,7 +185,7 @@ class Ledger:
         self.out.news.append(Exited(key, ending))
 
     def end_for(self, key: Key, reason: str, now: float, grace_s: float = NEVER) -> None:
-        """End an attempt that runs, for a reason of the executor's own, with the grace that it asked for, or less."""
+        """End an attempt that runs, for a reason of the agent's own, with the grace that it asked for, or less."""
         row = self.running.get(key)
         if row is not None:
             self._end(key, row, reason, now, now + min(grace_s, row.grace_s))
@@ -319,6 +319,6 @@ class Ledger:
             OLD_EPOCH: f"epoch {given.epoch}, after {seen.epoch}",
             OLD_START: f"start {given.start} was used, or is {WINDOW} behind {seen.top}",
             NO_ROOM: f"{self.room} attempts are kept; forget some that have ended",
-            NO_DISK: "the disk of the executor's folder is full",
-            STOPPING: "the executor is being stopped",
+            NO_DISK: "the disk of the agent's folder is full",
+            STOPPING: "the agent is being stopped",
         }[why]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from subak.live.executor.attempt import (
-    EXECUTOR_LOST,
+from agents import attempt
+from subak.live.agent.attempts.attempt import (
+    AGENT_LOST,
     EXITED,
     HALTED,
     LEASE_LOST,
@@ -29,10 +30,9 @@ from subak.live.executor.attempt import (
     Key,
     Refused,
 )
-from subak.live.executor.ledger import NEVER, Lease, Ledger, Signal
-from subak.live.executor.records import Ended, Seen
-from subak.live.executor.simulated import SimulatedExecutor
-from wardens import attempt
+from subak.live.agent.attempts.ledger import NEVER, Lease, Ledger, Signal
+from subak.live.agent.attempts.records import Ended, Seen
+from subak.live.agent.attempts.simulated import SimulatedAgent
 
 ROOM = 6
 
@@ -163,7 +163,7 @@ class Against(RuleBasedStateMachine):
         assert set(self.ledger.running) == running
         self.kill_at.clear()
         for key in running:
-            self.over(key, Ending(EXECUTOR_LOST), EXECUTOR_LOST)
+            self.over(key, Ending(AGENT_LOST), AGENT_LOST)
 
     @invariant()
     def the_same_is_known(self):
@@ -290,7 +290,7 @@ def test_refusals_in_words():
                            (4, {"incarnation": 3, "epoch": 5, "start": 1}), (5, {"incarnation": 3, "epoch": 5})):
         ledger.start(attempt(number, "x", **others), 0.0)
     assert [(each.why, each.words) for each in ledger.take().news] == [
-        (NO_DISK, "the disk of the executor's folder is full"),
+        (NO_DISK, "the disk of the agent's folder is full"),
         (OLD_INCARNATION, "incarnation 2 of the worker, after 3"),
         (OLD_EPOCH, "epoch 4, after 5"),
         (OLD_START, "start 1 was used, or is 64 behind 1"),
@@ -314,48 +314,48 @@ def test_what_is_due_is_never_missed():
     assert len(heard) == 40
 
 
-# the executor without processes
+# the agent without processes
 
 
-def test_a_simulated_executor_keeps_time_and_fences():
+def test_a_simulated_agent_keeps_time_and_fences():
     now = [0.0]
-    executor = SimulatedExecutor(lambda: now[0], seconds=lambda each: each.key.task * 10.0,
+    agent = SimulatedAgent(lambda: now[0], seconds=lambda each: each.key.task * 10.0,
                                  ending=lambda each: Ending(EXITED, each.index))
     for number in (2, 1, 2):
-        executor.start(attempt(number, "x", index=number))
-    assert [type(each) for each in executor.watch()] == [Begun, Begun, Begun]
-    assert executor.due() == 10.0
+        agent.start(attempt(number, "x", index=number))
+    assert [type(each) for each in agent.watch()] == [Begun, Begun, Begun]
+    assert agent.due() == 10.0
     now[0] = 30.0
-    assert [(each.key.task, each.ending.code) for each in executor.watch()] == [(1, 1), (2, 2)]
-    assert executor.begun == 2
-    executor.forget(Key(1, 1))
-    executor.start(attempt(1, "x"))
-    assert executor.watch()[0].why == OLD_START
+    assert [(each.key.task, each.ending.code) for each in agent.watch()] == [(1, 1), (2, 2)]
+    assert agent.begun == 2
+    agent.forget(Key(1, 1))
+    agent.start(attempt(1, "x"))
+    assert agent.watch()[0].why == OLD_START
 
 
 @pytest.mark.parametrize(("stubborn", "ends_at"), [(False, 1.0), (True, 6.0)])
-def test_a_simulated_executor_ends_what_it_is_told_to(stubborn, ends_at):
+def test_a_simulated_agent_ends_what_it_is_told_to(stubborn, ends_at):
     now = [1.0]
-    executor = SimulatedExecutor(lambda: now[0], seconds=lambda _: 100.0, stubborn=stubborn)
-    executor.start(attempt(1, "x"))
-    executor.end(Key(1, 1), 5.0)
-    executor.watch()
+    agent = SimulatedAgent(lambda: now[0], seconds=lambda _: 100.0, stubborn=stubborn)
+    agent.start(attempt(1, "x"))
+    agent.end(Key(1, 1), 5.0)
+    agent.watch()
     now[0] = max(ends_at - 0.1, 1.0)
-    assert [known.ending is None for known in executor.list()] == [stubborn]
+    assert [known.ending is None for known in agent.list()] == [stubborn]
     now[0] = ends_at
-    executor.watch()
-    assert [known.ending.reason for known in executor.list()] == [HALTED]
+    agent.watch()
+    assert [known.ending.reason for known in agent.list()] == [HALTED]
 
 
-def test_a_simulated_executor_that_died_has_lost_what_ran():
+def test_a_simulated_agent_that_died_has_lost_what_ran():
     now = [0.0]
-    executor = SimulatedExecutor(lambda: now[0], seconds=lambda each: each.key.task)
-    executor.start(attempt(1, "x"))
-    executor.start(attempt(5, "x"))
+    agent = SimulatedAgent(lambda: now[0], seconds=lambda each: each.key.task)
+    agent.start(attempt(1, "x"))
+    agent.start(attempt(5, "x"))
     now[0] = 2.0
-    executor.watch()
-    again = SimulatedExecutor(lambda: now[0], records=executor.records)
+    agent.watch()
+    again = SimulatedAgent(lambda: now[0], records=agent.records)
     again.attach(1, 1)
-    assert {each.key.task: each.ending.reason for each in again.watch()} == {1: EXITED, 5: EXECUTOR_LOST}
+    assert {each.key.task: each.ending.reason for each in again.watch()} == {1: EXITED, 5: AGENT_LOST}
     again.start(attempt(5, "x"))
     assert again.begun == 0

@@ -1,7 +1,7 @@
 """Bounds the output files that attempts write: the oldest part goes back to the disk.
 
-An attempt writes to the file without anybody between: it is never held up, and does not notice when its warden dies.
-Every now and then the warden looks at the files, and punches a hole over what is more than the limit from the end. So
+An attempt writes to the file without anybody between: it is never held up, and does not notice when its agent dies.
+Every now and then the agent looks at the files, and punches a hole over what is more than the limit from the end. So
 offsets stay what they were, and a file takes the limit and what is written between two looks. The blocks of a hole are
 not there; files of attempts that have ended are kept until they take more than *kept_bytes* together, or there are too
 many, the oldest first.
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from subak.live.executor.attempt import Key
-from subak.live.executor.wire import OUTPUT_BYTES_MAX
+from subak.live.agent.attempts.attempt import Key
+from subak.live.agent.attempts.wire import OUTPUT_BYTES_MAX
 
 OUT, ERROR = "out", "err"
 STREAMS = (OUT, ERROR)

@@ -1,7 +1,7 @@
 """Tracks the processes of each running attempt, from its first to its last.
 
 An attempt's processes are its first one, all of its session, their descendants, and orphans among them, which Linux
-hands to the warden (it is a *subreaper*) whatever session they are in. Orphans are told apart by their session, by the
+hands to the agent (it is a *subreaper*) whatever session they are in. Orphans are told apart by their session, by the
 environment they were begun with, or by whose they were at the last look. Whose they are cannot be said of those that
 hid all three: they are killed when none of the attempts runs any more that ran when they came. A control group, where
 there is one, knows all of its own.
@@ -18,12 +18,21 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from subak.live.executor.attempt import EXITED, NOT_BEGUN, OUT_OF_MEMORY, SIGNALLED, AttemptToRun, Ending, Key, Usage
-from subak.live.warden import processes
-from subak.live.warden.cgroups import Cgroups
-from subak.live.warden.output import Outputs
-from subak.live.warden.processes import WARDEN, Process, send
-from subak.live.warden.spawn import begin
+from subak.live.agent.attempts.attempt import (
+    EXITED,
+    NOT_BEGUN,
+    OUT_OF_MEMORY,
+    SIGNALLED,
+    AttemptToRun,
+    Ending,
+    Key,
+    Usage,
+)
+from subak.live.agent.processes import proc
+from subak.live.agent.processes.cgroups import Cgroups
+from subak.live.agent.processes.output import Outputs
+from subak.live.agent.processes.proc import AGENT, Process, send
+from subak.live.agent.processes.spawn import begin
 
 UNSHOWN, NOBODYS = 0, -1  # whose an orphan is that shows nothing of it, or is of an attempt that is over
 LOOK_S = 0.2  # from one look at memory and output to the next
@@ -131,8 +140,8 @@ class Running:
         return over
 
     def adopt(self) -> None:
-        """Find out whose the processes are that have become the warden's children; kill those of nobody."""
-        for pid in processes.children(os.getpid()):
+        """Find out whose the processes are that have become the agent's children; kill those of nobody."""
+        for pid in proc.children(os.getpid()):
             if pid not in self.orphans and (pid not in self.mains or self.mains[pid].status is not None):
                 self.orphans[pid] = self._whose(pid)
         self._kill_strays()
@@ -141,8 +150,8 @@ class Running:
         """Look at what all attempts use, and have written."""
         begun = time.monotonic()
         adopted = {pid: orphan.main for pid, orphan in self.orphans.items()}
-        every = processes.all_processes()
-        whose = processes.members(self.mains, adopted, every)
+        every = proc.all_processes()
+        whose = proc.members(self.mains, adopted, every)
         for main, pids in whose.items():
             self._measure(self.mains[main], [every[pid] for pid in pids])
         self.seen = {pid: main for main, pids in whose.items() for pid in pids}
@@ -187,7 +196,7 @@ class Running:
 
     def _members(self, run: Run) -> Iterable[int]:
         adopted = {pid: orphan.main for pid, orphan in self.orphans.items()}
-        return processes.members(self.mains, adopted, processes.all_processes())[run.pid]
+        return proc.members(self.mains, adopted, proc.all_processes())[run.pid]
 
     def _finish(self, run: Run) -> Ending:
         """Forget an attempt that is over; return how it ended."""
@@ -216,11 +225,11 @@ class Running:
         return orphan.main in self.mains
 
     def _whose(self, pid: int) -> Orphan:
-        process = processes.look_at(pid)
+        process = proc.look_at(pid)
         if process is not None and process.session in self.mains:
             return Orphan(process.session)
-        variables = processes.environment(pid)
-        if variables.get(WARDEN) == self.identity:
+        variables = proc.environment(pid)
+        if variables.get(AGENT) == self.identity:
             try:
                 run = self.runs.get(Key(int(variables["SUBAK_TASK"]), int(variables["SUBAK_ATTEMPT"])))
             except (KeyError, ValueError):
@@ -238,7 +247,7 @@ class Running:
         """Whether an attempt uses more than it asked for; what several of its processes share counts once."""
         if not run.memory_max or sum(every[pid].memory for pid in pids) <= run.memory_max:
             return False
-        used = sum(processes.shared_out_memory(pid) for pid in pids)
+        used = sum(proc.shared_out_memory(pid) for pid in pids)
         if used <= run.memory_max:
             return False
         run.words = f"it used {used} bytes of memory, and asked for {run.memory_max}"

@@ -10,8 +10,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from subak.live.executor.attempt import NOT_BEGUN, AttemptToRun, Ending
-from subak.live.warden.processes import WARDEN
+from subak.live.agent.attempts.attempt import NOT_BEGUN, AttemptToRun, Ending
+from subak.live.agent.processes.proc import AGENT
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells have it
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -41,7 +41,7 @@ def environment(attempt: AttemptToRun, identity: str) -> dict[str, str]:
     return {
         "PATH": PATH, **attempt.environment,
         "SUBAK_TASK": str(attempt.key.task), "SUBAK_ATTEMPT": str(attempt.key.attempt), "SUBAK_JOB": attempt.job,
-        "SUBAK_QUEUE": attempt.queue, "SUBAK_TASK_INDEX": str(attempt.index), WARDEN: identity,
+        "SUBAK_QUEUE": attempt.queue, "SUBAK_TASK_INDEX": str(attempt.index), AGENT: identity,
     }
 
 
@@ -67,7 +67,7 @@ def find_problem(attempt: AttemptToRun, variables: Mapping[str, str], own_uid: i
     if any(not name or "=" in name for name in variables):
         return _ending(NOT_EXECUTABLE, "a variable of the environment without a name, or with = in it")
     if attempt.user is not None and becoming(attempt) and own_uid != 0:
-        return _ending(NOT_EXECUTABLE, f"user {attempt.user.uid}: the warden runs as user {own_uid}, and only root can "
+        return _ending(NOT_EXECUTABLE, f"user {attempt.user.uid}: the agent runs as user {own_uid}, and only root can "
                                        "run attempts as others")
     if not os.path.isdir(attempt.folder):  # noqa: PTH112  (which says nothing else of names that are too long)
         return _ending(NOT_EXECUTABLE, f"{attempt.folder}: no such folder")

@@ -1,4 +1,4 @@
-"""The main loop of the warden: starts attempts, keeps their ends on disk, outlives its worker.
+"""The main loop of the node agent: starts attempts, keeps their ends on disk, outlives its worker.
 
 A turn of its loop: take in what was sent, note what has ended, look at memory and output, do what is due; then send
 signals; then write and sync the records of all that; and only then begin attempts and tell the news. When the disk is
@@ -10,8 +10,8 @@ import sys
 import time
 
 from subak.errors import InputError
-from subak.live.executor.attempt import (
-    EXECUTOR_LOST,
+from subak.live.agent.attempts.attempt import (
+    AGENT_LOST,
     NOT_BEGUN,
     OUT_OF_MEMORY,
     STOPPED,
@@ -21,9 +21,9 @@ from subak.live.executor.attempt import (
     Refused,
     Used,
 )
-from subak.live.executor.ledger import NEVER, Lease, Ledger
-from subak.live.executor.records import Life, Record
-from subak.live.executor.wire import (
+from subak.live.agent.attempts.ledger import NEVER, Lease, Ledger
+from subak.live.agent.attempts.records import Life, Record
+from subak.live.agent.attempts.wire import (
     OF_THE_WORKER,
     Answer,
     Attach,
@@ -41,15 +41,15 @@ from subak.live.executor.wire import (
     Wrong,
     read_request,
 )
-from subak.live.warden import processes
-from subak.live.warden.cgroups import Cgroups, find_home
-from subak.live.warden.connections import Connection, Connections
-from subak.live.warden.guard import GUARD_DIED
-from subak.live.warden.journal import DiskFullError, Journal
-from subak.live.warden.output import Outputs
-from subak.live.warden.running import LOOK_S, Running
-from subak.live.warden.settings import Settings, open_state
-from subak.live.warden.vigil import Vigil
+from subak.live.agent.connections import Connection, Connections
+from subak.live.agent.guard import GUARD_DIED
+from subak.live.agent.journal import DiskFullError, Journal
+from subak.live.agent.processes import proc
+from subak.live.agent.processes.cgroups import Cgroups, find_home
+from subak.live.agent.processes.output import Outputs
+from subak.live.agent.processes.running import LOOK_S, Running
+from subak.live.agent.settings import Settings, open_state
+from subak.live.agent.vigil import Vigil
 from subak.output.plain import plain
 
 BEGINS_MAX = 32  # in a turn: it takes about a millisecond to begin one
@@ -59,7 +59,7 @@ WAIT_S = 1.0  # while anything runs: a wait does not count the time that a machi
 USED_S = 5.0  # from one word on what attempts use to the next
 LISTED_AT_ONCE = 500  # attempts in one answer
 PYTHONS = (signal.SIGPIPE, signal.SIGXFSZ)  # that Python ignores, and `subprocess` does not hand on
-SURVIVORS_S = 10.0  # for what a former warden has left to be gone
+SURVIVORS_S = 10.0  # for what a former agent has left to be gone
 
 
 def clock() -> float:
@@ -67,8 +67,8 @@ def clock() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Warden:
-    """The warden of a machine, with its state folder open."""
+class Agent:
+    """The agent of a machine, with its state folder open."""
 
     def __init__(self, settings: Settings, pids: tuple[int, ...] = ()) -> None:
         self.settings = settings
@@ -173,7 +173,7 @@ class Warden:
 
     def _attach(self, connection: Connection, number: int, request: Attach) -> None:
         if request.machine != self.settings.machine:
-            connection.refuse(f"this is the warden of machine {self.settings.machine}, not {request.machine}")
+            connection.refuse(f"this is the agent of machine {self.settings.machine}, not {request.machine}")
             return
         why = self.ledger.attach(request.incarnation, request.epoch)
         if why:
@@ -272,7 +272,7 @@ class Warden:
             self.ledger.disk_is_full = False
         self.records.clear()
         if self.journal.is_long():
-            self.journal.rewrite([Life(processes.boot()), *self.ledger.snapshot()])
+            self.journal.rewrite([Life(proc.boot()), *self.ledger.snapshot()])
         return True
 
     def _begin(self, now: float) -> None:
@@ -305,24 +305,24 @@ class Warden:
     # after a restart
 
     def _recover(self) -> None:
-        """Take back what is known, and end what a former warden has left."""
+        """Take back what is known, and end what a former agent has left."""
         records = self.journal.read()
         if self.journal.dropped:
             say(f"{self.journal.path}: {self.journal.dropped} bytes at the end were not whole, and are dropped")
         self.ledger.restore(records)
         boots = [record.boot for record in records if isinstance(record, Life)]
-        same_boot = bool(boots) and boots[-1] == processes.boot()
+        same_boot = bool(boots) and boots[-1] == proc.boot()
         if same_boot:
             _end_survivors(self.identity, self.cgroups)
-        words = "its warden died" if same_boot else "its machine was restarted"
+        words = "its node agent died" if same_boot else "its machine was restarted"
         for key in [*self.ledger.running]:
-            self.ledger.exited(key, Ending(EXECUTOR_LOST, 0, words))
-        self.journal.append([Life(processes.boot()), *self.ledger.take().records])
+            self.ledger.exited(key, Ending(AGENT_LOST, 0, words))
+        self.journal.append([Life(proc.boot()), *self.ledger.take().records])
 
 
 def _end_survivors(identity: str, cgroups: Cgroups | None) -> None:
-    """Kill what a former warden has left, before anything new begins; raise InputError if that is not possible."""
-    left = processes.kill_marked(identity, SURVIVORS_S)
+    """Kill what a former agent has left, before anything new begins; raise InputError if that is not possible."""
+    left = proc.kill_marked(identity, SURVIVORS_S)
     until = time.monotonic() + SURVIVORS_S
     while cgroups and cgroups.clear() and time.monotonic() < until:
         time.sleep(LINGER_S)
@@ -337,7 +337,7 @@ def _cgroups(mode: str, identity: str, pids: tuple[int, ...]) -> Cgroups | None:
         return None
     found = find_home(identity, pids)
     if found is None and mode == "always":
-        raise InputError("--cgroups always: the warden may make no control groups of version 2 here")
+        raise InputError("--cgroups always: the agent may make no control groups of version 2 here")
     if found is not None and mode == "auto" and "memory" not in found.controllers:
         found.close()
         return None
@@ -346,24 +346,24 @@ def _cgroups(mode: str, identity: str, pids: tuple[int, ...]) -> Cgroups | None:
 
 def say(words: str) -> None:
     """Say something on standard error, for the machine's log, as plain text: attempts have names from outside."""
-    sys.stderr.write(f"subak warden: {plain(words)}\n")
+    sys.stderr.write(f"subak agent: {plain(words)}\n")
     sys.stderr.flush()
 
 
 def work(settings: Settings, guard: int) -> None:
-    """Be the warden, whose guard is process *guard*, until told to stop."""
-    warden = Warden(settings, (os.getpid(), guard))
-    signal.set_wakeup_fd(warden.connections.waker.fileno(), warn_on_full_buffer=False)
+    """Be the agent, whose guard is process *guard*, until told to stop."""
+    agent = Agent(settings, (os.getpid(), guard))
+    signal.set_wakeup_fd(agent.connections.waker.fileno(), warn_on_full_buffer=False)
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN and number not in PYTHONS:
             signal.signal(number, signal.SIG_DFL)  # it is ignored under nohup: attempts would inherit that
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: warden.stop())
+        signal.signal(number, lambda *_: agent.stop())
     if settings.lifeline >= 0:
         os.set_inheritable(settings.lifeline, False)
-        warden.connections.watch(settings.lifeline, warden.stop)
-    signal.signal(GUARD_DIED, lambda *_: warden.stop(EXECUTOR_LOST, 0.0))
-    say(f"machine {settings.machine}: {settings.state}; {warden.limits()}")
-    warden.run()
+        agent.connections.watch(settings.lifeline, agent.stop)
+    signal.signal(GUARD_DIED, lambda *_: agent.stop(AGENT_LOST, 0.0))
+    say(f"machine {settings.machine}: {settings.state}; {agent.limits()}")
+    agent.run()
 

@@ -1,4 +1,4 @@
-"""A warden as a process, in a folder of its own, and attempts for it."""
+"""An agent as a process, in a folder of its own, and attempts for it."""
 import os
 import shutil
 import signal
@@ -8,10 +8,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from subak.live.executor.attempt import AttemptToRun, Begun, Exited, Fence, Key, Refused, Used
-from subak.live.executor.client import WardenError, WardenExecutor
-from subak.live.warden import processes
-from subak.live.warden.cgroups import find_home
+from subak.live.agent.attempts.attempt import AttemptToRun, Begun, Exited, Fence, Key, Refused, Used
+from subak.live.agent.attempts.client import AgentClient, AgentError
+from subak.live.agent.processes import proc
+from subak.live.agent.processes.cgroups import find_home
 
 PATIENCE_S = 20.0  # for what takes milliseconds on a machine that is not busy
 MACHINE = 3
@@ -33,15 +33,15 @@ def until(holds, seconds=PATIENCE_S):
 
 
 def alive(pid) -> bool:
-    process = processes.look_at(pid)
+    process = proc.look_at(pid)
     return process is not None and not process.has_ended
 
 
 class Machine:
-    """A warden's folder; *options* are those of the program."""
+    """An agent's folder; *options* are those of the program."""
 
     def __init__(self, *options) -> None:
-        self.state = Path(tempfile.mkdtemp(prefix="warden"))
+        self.state = Path(tempfile.mkdtemp(prefix="agent"))
         self.here = Path(tempfile.mkdtemp(prefix="here"))
         self.here.chmod(0o777)
         self.options = options
@@ -49,35 +49,35 @@ class Machine:
         self.events = []
         self.log = None
 
-    def up(self, *options, incarnation=1, epoch=1, prefix=()) -> WardenExecutor:
-        """Start the warden, and be its worker."""
+    def up(self, *options, incarnation=1, epoch=1, prefix=()) -> AgentClient:
+        """Start the agent, and be its worker."""
         (self.state / "socket").unlink(missing_ok=True)
         self.guard = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "subak.live.warden", "--state", self.state, "--machine",
+            [*prefix, sys.executable, "-m", "subak.live.agent", "--state", self.state, "--machine",
              str(MACHINE), *map(str, options or self.options)], stderr=subprocess.PIPE, text=True)
         until(lambda: (self.state / "socket").exists() or self.guard.poll() is not None)
         assert self.guard.poll() is None, self.guard.stderr.read()
         return self.connect(incarnation, epoch)
 
-    def connect(self, incarnation=1, epoch=1) -> WardenExecutor:
-        """Be the warden's worker; a former one is left as it is."""
+    def connect(self, incarnation=1, epoch=1) -> AgentClient:
+        """Be the agent's worker; a former one is left as it is."""
         self.client = self.stranger()
         self.client.attach(MACHINE, incarnation, epoch)
         self.client.ping()
         return self.client
 
-    def stranger(self) -> WardenExecutor:
+    def stranger(self) -> AgentClient:
         """Return a connection that is not the worker's."""
         def reached():
             try:
-                return WardenExecutor(self.state / "socket")
-            except WardenError:
+                return AgentClient(self.state / "socket")
+            except AgentError:
                 return None  # the socket is there, and not yet listened to
         return until(reached)
 
     @property
-    def warden(self) -> int:
-        return processes.children(self.guard.pid)[0]
+    def agent(self) -> int:
+        return proc.children(self.guard.pid)[0]
 
     @property
     def identity(self) -> str:
@@ -85,8 +85,8 @@ class Machine:
 
     def marked(self) -> list[int]:
         """Return the processes of all attempts, as far as they have the environment they were begun with."""
-        return [pid for pid, process in processes.all_processes().items()
-                if not process.has_ended and processes.environment(pid).get(processes.WARDEN) == self.identity]
+        return [pid for pid, process in proc.all_processes().items()
+                if not process.has_ended and proc.environment(pid).get(proc.AGENT) == self.identity]
 
     def hear(self, kind, number, attempt=1, seconds=PATIENCE_S):
         """Return the next event of a kind about a task."""
@@ -116,13 +116,13 @@ class Machine:
         return self.client.read(Key(number, 1), stream).data.decode()
 
     def said(self) -> str:
-        """Return the first line that the warden logged."""
+        """Return the first line that the agent logged."""
         if self.log is None:
             self.log = self.guard.stderr.readline()
         return self.log
 
     def wait(self) -> int:
-        """Wait for the warden, and its guard, to end."""
+        """Wait for the agent, and its guard, to end."""
         return self.guard.wait(PATIENCE_S)
 
     def kill(self, *pids) -> None:
@@ -134,10 +134,10 @@ class Machine:
             self.client.close()
         if self.guard is not None:
             if self.guard.poll() is None:
-                self.kill(*processes.children(self.guard.pid))
+                self.kill(*proc.children(self.guard.pid))
                 self.wait()
             self.guard.stderr.close()
-        left = processes.kill_marked(self.identity, 5.0) if (self.state / "identity").exists() else []
+        left = proc.kill_marked(self.identity, 5.0) if (self.state / "identity").exists() else []
         groups = find_home(self.identity, ()) if "always" in self.options else None
         if groups is not None:
             groups.clear()

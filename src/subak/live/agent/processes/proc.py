@@ -1,4 +1,4 @@
-"""Reads processes from /proc: their owner, their memory, and those of a former warden."""
+"""Reads processes from /proc: their owner, their memory, and those of a former agent."""
 import os
 import signal
 import time
@@ -10,7 +10,7 @@ from typing import NamedTuple
 PROC = Path("/proc")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
-WARDEN = "SUBAK_WARDEN"  # in the environment of every attempt: the identity of its warden
+AGENT = "SUBAK_AGENT"  # in the environment of every attempt: the identity of its agent
 ENDED_STATES = ("Z", "X")
 
 
@@ -106,16 +106,16 @@ def send(pid: int, number: int, to_group: bool = False) -> bool:
         (os.killpg if to_group else os.kill)(pid, number)
     except ProcessLookupError:
         return False
-    except PermissionError:  # of another user: a program that changes it, started by a warden that is not root
+    except PermissionError:  # of another user: a program that changes it, started by an agent that is not root
         return True
     return True
 
 
 def kill_marked(identity: str, seconds: float) -> list[int]:
-    """Kill what a warden of *identity* has left; return what is still there after *seconds*."""
+    """Kill what an agent of *identity* has left; return what is still there after *seconds*."""
     own = {os.getpid(), os.getppid()}
     return _kill_all(lambda: [pid for pid, process in all_processes().items() if not process.has_ended
-                              and pid not in own and environment(pid).get(WARDEN) == identity], seconds)
+                              and pid not in own and environment(pid).get(AGENT) == identity], seconds)
 
 
 def kill_children(seconds: float) -> list[int]:

@@ -1,4 +1,4 @@
-"""An attempt as an executor sees it: command, fence and outcome, and the executor's interface.
+"""An attempt as a node agent sees it: command, fence and outcome, and the agent's interface.
 
 Bounds are those of what a worker may send; a message outside them is refused before it is looked at.
 """
@@ -14,22 +14,22 @@ Text = Annotated[str, Meta(max_length=131_072)]  # what Linux takes as one argum
 
 # How an attempt ended, for whoever ran it.
 EXITED = "exited"  # by itself, with an exit code
-SIGNALLED = "signalled"  # by a signal that the executor did not send
+SIGNALLED = "signalled"  # by a signal that the agent did not send
 NOT_BEGUN = "not begun"  # it could not be started; the code is 127 (not found) or 126, as a shell's
 OUT_OF_MEMORY = "out of memory"  # it used more than it asked for
 RAN_TOO_LONG = "ran too long"
 HALTED = "halted"  # it was asked for, with `end`
 LEASE_LOST = "lease lost"  # the worker was silent for a lease
-STOPPED = "stopped"  # the executor was told to stop
-EXECUTOR_LOST = "executor lost"  # its warden died, and it with the warden
+STOPPED = "stopped"  # the agent was told to stop
+AGENT_LOST = "agent lost"  # its agent died, and it with the agent
 NEVER_BEGAN = "never began"  # it was ended before it was started, and will not start
 
 # Why a start is refused: nothing of it is kept, and nothing runs.
 OLD_INCARNATION, OLD_EPOCH, OLD_START = "old incarnation", "old epoch", "old start"
 NO_ROOM = "no room"  # for the record of another attempt
 NO_DISK = "no disk"  # its record cannot be written now
-STOPPING = "stopping"  # the executor is being stopped
-INVALID = "invalid"  # out of the bounds given here: no executor can run it
+STOPPING = "stopping"  # the agent is being stopped
+INVALID = "invalid"  # out of the bounds given here: no agent can run it
 REFUSALS = (OLD_INCARNATION, OLD_EPOCH, OLD_START, NO_ROOM, NO_DISK, STOPPING, INVALID)
 WORDS_MAX = 400  # characters of an ending
 
@@ -56,7 +56,7 @@ class Fence(Struct, frozen=True, array_like=True):
 
 
 class User(Struct, frozen=True):
-    """As whom to run; only an executor that was started as root can."""
+    """As whom to run; only an agent that was started as root can."""
 
     uid: Annotated[int, Meta(ge=0, lt=1 << 32)]
     gid: Annotated[int, Meta(ge=0, lt=1 << 32)]
@@ -64,7 +64,7 @@ class User(Struct, frozen=True):
 
 
 class AttemptToRun(Struct, frozen=True):
-    """All that an executor needs to run an attempt."""
+    """All that an agent needs to run an attempt."""
 
     key: Key
     fence: Fence
@@ -80,7 +80,7 @@ class AttemptToRun(Struct, frozen=True):
     cpu: Natural = 0  # thousandths of a core that it asks for; 0 for no share and no limit
     cpu_limited: bool = False  # whether it may not use more than it asks for
     limit_s: Seconds = 0.0  # seconds it may run; 0 for no limit
-    grace_s: Seconds = 10.0  # between SIGTERM and SIGKILL where the executor itself ends it
+    grace_s: Seconds = 10.0  # between SIGTERM and SIGKILL where the agent itself ends it
 
 
 class Usage(Struct, frozen=True, array_like=True):
@@ -137,7 +137,7 @@ Event = Begun | Refused | Exited | Used
 
 
 class Known(Struct, frozen=True):
-    """What an executor knows of an attempt: it runs as *pid*, or has ended and is not forgotten."""
+    """What an agent knows of an attempt: it runs as *pid*, or has ended and is not forgotten."""
 
     key: Key
     fence: Fence | None  # None: it was ended before any start of it was seen
@@ -145,7 +145,7 @@ class Known(Struct, frozen=True):
     ending: Ending | None = None
 
 
-class Executor(Protocol):
+class NodeAgent(Protocol):
     """Runs attempts. Orders return at once; what becomes of them are events."""
 
     def start(self, attempt: AttemptToRun) -> None:

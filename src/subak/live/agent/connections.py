@@ -1,4 +1,4 @@
-"""The warden's connections over a Unix socket; none can block it or fill its memory."""
+"""The node agent's connections over a Unix socket; none can block it or fill its memory."""
 import os
 import selectors
 import socket
@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from subak.errors import InputError
-from subak.live.executor.wire import Answer, Frames, Wrong, frame
+from subak.live.agent.attempts.wire import Answer, Frames, Wrong, frame
 
 READ_BYTES = 262_144  # from one connection, at a turn
 HELD_BYTES = 1 << 20  # with so much unsent nothing more is read from a connection
@@ -69,7 +69,7 @@ class Connection:
 
 
 class Connections:
-    """All connections to the socket at *path*, which only the warden's user, and root, may reach."""
+    """All connections to the socket at *path*, which only the agent's user, and root, may reach."""
 
     def __init__(self, path: Path) -> None:
         if len(os.fsencode(path)) > PATH_BYTES_MAX:
@@ -77,7 +77,7 @@ class Connections:
         path.unlink(missing_ok=True)
         self.selector = selectors.DefaultSelector()
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(path))  # in a folder that is the warden's own
+        self.listener.bind(str(path))  # in a folder that is the agent's own
         path.chmod(0o600)
         self.listener.listen(CONNECTIONS_MAX)
         self.listener.setblocking(False)

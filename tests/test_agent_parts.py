@@ -1,4 +1,4 @@
-"""The parts of the warden by themselves: its journal, control groups, output, orphans, frames, and a full disk."""
+"""The parts of the agent by themselves: its journal, control groups, output, orphans, frames, and a full disk."""
 import errno
 import os
 import resource
@@ -11,8 +11,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from agents import Machine, alive, attempt, until
 from subak.errors import InputError
-from subak.live.executor.attempt import (
+from subak.live.agent import journal as journal_file
+from subak.live.agent.attempts.attempt import (
     EXITED,
     HALTED,
     NO_DISK,
@@ -25,20 +27,18 @@ from subak.live.executor.attempt import (
     Usage,
     Used,
 )
-from subak.live.executor.client import WardenExecutor
-from subak.live.executor.ledger import Ledger
-from subak.live.executor.records import Ended, Forgotten, Life, Seen, Started
-from subak.live.executor.wire import FRAME_BYTES_MAX, Frames, Ping, Start, WireError, frame, read_request
-from subak.live.warden import journal as journal_file
-from subak.live.warden import output, processes, running
-from subak.live.warden.cgroups import Cgroups, find_home, limits
-from subak.live.warden.journal import DiskFullError, Journal
-from subak.live.warden.loop import Warden
-from subak.live.warden.output import Outputs
-from subak.live.warden.processes import Process, members
-from subak.live.warden.running import Run, Running
-from subak.live.warden.settings import Settings, checked, open_state
-from wardens import Machine, alive, attempt, until
+from subak.live.agent.attempts.client import AgentClient
+from subak.live.agent.attempts.ledger import Ledger
+from subak.live.agent.attempts.records import Ended, Forgotten, Life, Seen, Started
+from subak.live.agent.attempts.wire import FRAME_BYTES_MAX, Frames, Ping, Start, WireError, frame, read_request
+from subak.live.agent.journal import DiskFullError, Journal
+from subak.live.agent.loop import Agent
+from subak.live.agent.processes import output, proc, running
+from subak.live.agent.processes.cgroups import Cgroups, find_home, limits
+from subak.live.agent.processes.output import Outputs
+from subak.live.agent.processes.proc import Process, members
+from subak.live.agent.processes.running import Run, Running
+from subak.live.agent.settings import Settings, checked, open_state
 
 KEY = Key(7, 2)
 RECORDS = [Life("a-boot"), Seen(3, 5, 9, (1 << 64) - 1), Started(KEY, Fence(3, 5, 9)),
@@ -138,16 +138,16 @@ def test_a_journal_is_written_anew_when_little_of_it_still_says_something(tmp_pa
     monkeypatch.setattr(journal_file, "SLACK_BYTES", 1024)
     settings_ = Settings(tmp_path / "state", 3)
     settings_.state.mkdir(0o700)
-    warden = Warden(settings_)
+    agent = Agent(settings_)
     sizes = []
     for number in range(150):
-        warden.ledger.start(attempt(number, "no-such-command"), 0.0)
-        warden._release(0.0)
-        warden.ledger.forget(Key(number, 1))
-        warden._release(0.0)
-        sizes.append(warden.journal.size)
+        agent.ledger.start(attempt(number, "no-such-command"), 0.0)
+        agent._release(0.0)
+        agent.ledger.forget(Key(number, 1))
+        agent._release(0.0)
+        sizes.append(agent.journal.size)
     assert max(sizes) < 3 * 1024
-    warden.close()
+    agent.close()
     again = Ledger()
     again.restore(Journal(settings_.state / "journal").read())
     assert (again.rows, again.seen.top, again.seen.bits) == ({}, 149, (1 << 64) - 1)
@@ -157,76 +157,76 @@ def test_a_journal_is_written_anew_when_little_of_it_still_says_something(tmp_pa
 
 
 @pytest.fixture
-def warden(tmp_path):
-    """A warden within this process, and its worker; it kills whose it does not know, but not what tests left here."""
-    every, before = processes.children, set(processes.children(os.getpid()))
-    with mock.patch.object(processes, "children", lambda pid: [each for each in every(pid) if each not in before]):
-        made = Warden(Settings(tmp_path / "s", 3))
-        made.worker_ = WardenExecutor(tmp_path / "s" / "socket")
+def agent(tmp_path):
+    """An agent within this process, and its worker; it kills whose it does not know, but not what tests left here."""
+    every, before = proc.children, set(proc.children(os.getpid()))
+    with mock.patch.object(proc, "children", lambda pid: [each for each in every(pid) if each not in before]):
+        made = Agent(Settings(tmp_path / "s", 3))
+        made.worker_ = AgentClient(tmp_path / "s" / "socket")
         yield made
         made.worker_.close()
         made.close()
     assert before <= set(every(os.getpid()))
 
 
-def turns(warden, holds) -> list:
-    """Let the warden work until something holds of the events so far; return them."""
+def turns(agent, holds) -> list:
+    """Let the agent work until something holds of the events so far; return them."""
     events, end = [], time.monotonic() + 20
     while not holds(events):
         assert time.monotonic() < end, events
-        warden.connections.waker.send(b"x")
-        warden.turn()
-        events += [event for event in warden.worker_.watch() if not isinstance(event, Used)]
+        agent.connections.waker.send(b"x")
+        agent.turn()
+        events += [event for event in agent.worker_.watch() if not isinstance(event, Used)]
     return events
 
 
-def test_on_a_full_disk_nothing_starts_and_no_end_is_lost(warden, monkeypatch, capsys):
-    worker = warden.worker_
+def test_on_a_full_disk_nothing_starts_and_no_end_is_lost(agent, monkeypatch, capsys):
+    worker = agent.worker_
     monkeypatch.setattr(worker, "_answer", lambda request, _: worker._send(request))
     worker._send(frame_of_attach())
     worker.ping()
     worker.start(attempt(1, "sleep", "0.1"))
     worker.start(attempt(2, "sleep", "60"))
-    turns(warden, lambda events: [type(each) for each in events] == [Begun, Begun])
+    turns(agent, lambda events: [type(each) for each in events] == [Begun, Begun])
     full(monkeypatch)
     time.sleep(0.2)
     worker.end(Key(2, 1), 0.0)
-    events = turns(warden, lambda _: not warden.ledger.running)  # both have ended
+    events = turns(agent, lambda _: not agent.ledger.running)  # both have ended
     assert events == []  # and nobody is told, since it is not on disk
     worker.start(attempt(3, "true"))
-    events = turns(warden, lambda events: events)
+    events = turns(agent, lambda events: events)
     assert [(type(each), each.why) for each in events] == [(Refused, NO_DISK)]
     monkeypatch.undo()
-    warden.try_disk_at = 0.0
-    events = turns(warden, lambda events: len(events) == 2)
+    agent.try_disk_at = 0.0
+    events = turns(agent, lambda events: len(events) == 2)
     assert [(each.key.task, each.ending.reason) for each in events] == [(1, EXITED), (2, HALTED)]
     worker.start(attempt(3, "true"))
-    assert turns(warden, lambda events: len(events) == 2)[1].ending.is_good
+    assert turns(agent, lambda events: len(events) == 2)[1].ending.is_good
     said = capsys.readouterr().err
     assert "No space left on device; nothing is started until there is room" in said
     assert said.count("\n") == 2
 
 
 def frame_of_attach():
-    from subak.live.executor.wire import Attach
+    from subak.live.agent.attempts.wire import Attach
     return Attach(3, 1, 1)
 
 
-def test_what_is_not_on_disk_does_not_begin(warden, monkeypatch):
+def test_what_is_not_on_disk_does_not_begin(agent, monkeypatch):
     def no_room(_):
         raise DiskFullError("full")
-    warden.connections.wait(0.0)
-    monkeypatch.setattr(warden.journal, "append", no_room)
-    warden.ledger.start(attempt(1, "true"), 0.0)
-    warden._release(0.0)
-    assert warden.running.runs == {}
-    warden.ledger.end(Key(1, 1), 0.0, 0.0)
-    warden.ledger.tick(0.0)
-    warden._release(0.0)
+    agent.connections.wait(0.0)
+    monkeypatch.setattr(agent.journal, "append", no_room)
+    agent.ledger.start(attempt(1, "true"), 0.0)
+    agent._release(0.0)
+    assert agent.running.runs == {}
+    agent.ledger.end(Key(1, 1), 0.0, 0.0)
+    agent.ledger.tick(0.0)
+    agent._release(0.0)
     monkeypatch.undo()
-    warden._release(9.0)
-    assert warden.running.runs == {}  # it was ended while it waited for the disk
-    assert [(known.ending.reason, known.ending.code) for known in warden.ledger.known()] == [(HALTED, 0)]
+    agent._release(9.0)
+    assert agent.running.runs == {}  # it was ended while it waited for the disk
+    assert [(known.ending.reason, known.ending.code) for known in agent.ledger.known()] == [(HALTED, 0)]
 
 
 # control groups
@@ -243,8 +243,8 @@ def test_limits_of_control_groups():
 
 
 def fake_tree(root, controllers="cpuset cpu io memory pids", delegated=True):
-    """Make files as Linux shows them for a group *warden.service*, where a new group has those of its parent."""
-    base = root / "warden.service"
+    """Make files as Linux shows them for a group *agent.service*, where a new group has those of its parent."""
+    base = root / "agent.service"
     base.mkdir(parents=True)
     (root / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
     for name, text in (("cgroup.controllers", controllers), ("cgroup.subtree_control", ""), ("cgroup.procs", ""),
@@ -260,9 +260,9 @@ def fake_tree(root, controllers="cpuset cpu io memory pids", delegated=True):
 def test_a_delegated_tree_is_used_from_a_leaf(tmp_path):
     base = fake_tree(tmp_path)
     (base / "subak-me" / "cgroup.subtree_control").write_text("memory cpu")
-    found = find_home("me", (12, 13), tmp_path, "0::/warden.service\n")
+    found = find_home("me", (12, 13), tmp_path, "0::/agent.service\n")
     assert found.home == base / "subak-me"
-    assert (base / "warden" / "cgroup.procs").read_text() == "13"  # the last that was written; Linux takes each
+    assert (base / "agent" / "cgroup.procs").read_text() == "13"  # the last that was written; Linux takes each
     assert (base / "cgroup.subtree_control").read_text() == "+cpu"
 
 
@@ -284,18 +284,18 @@ def test_a_group_has_its_limits_written_where_linux_has_a_file_for_them(tmp_path
 
 def test_who_cannot_be_killed_is_told_when_the_time_is_over(monkeypatch):
     """A process that waits for a disk dies no earlier than it answers."""
-    monkeypatch.setattr(processes, "children", lambda _: [4_194_305])  # no number that a process has
+    monkeypatch.setattr(proc, "children", lambda _: [4_194_305])  # no number that a process has
     began = time.monotonic()
-    assert processes.kill_children(0.05) == [4_194_305]
+    assert proc.kill_children(0.05) == [4_194_305]
     assert time.monotonic() - began < 5.0
 
 
-def test_who_leaves_a_warden_keeps_no_file_open(tmp_path):
-    with socket.socket(socket.AF_UNIX) as warden:
-        warden.bind(str(tmp_path / "socket"))
-        warden.listen()
+def test_who_leaves_an_agent_keeps_no_file_open(tmp_path):
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(str(tmp_path / "socket"))
+        agent.listen()
         before = len(list(Path("/proc/self/fd").iterdir()))
-        left = WardenExecutor(tmp_path / "socket")
+        left = AgentClient(tmp_path / "socket")
         left.close()
         assert len(list(Path("/proc/self/fd").iterdir())) == before
 
@@ -315,7 +315,7 @@ def test_who_was_killed_for_its_memory_is_told_from_others(tmp_path):
 
 @pytest.fixture
 def grouped():
-    """A machine whose warden uses control groups, if only to kill by."""
+    """A machine whose agent uses control groups, if only to kill by."""
     found = find_home("test", ())
     if found is None:
         pytest.skip("this machine lets nobody make control groups of version 2")
@@ -339,19 +339,19 @@ def test_a_group_is_left_by_nobody(grouped):
     assert (ending.reason, ending.code) == (EXITED, 3)
     where = (grouped.here / "where").read_text()
     assert f"subak-{grouped.identity}/1.1" in where
-    assert len([pid for pid in processes.children(grouped.warden) if alive(pid)]) == 1
-    until(lambda: len(processes.children(grouped.warden)) == 1)  # when it has noticed that they ended
+    assert len([pid for pid in proc.children(grouped.agent) if alive(pid)]) == 1
+    until(lambda: len(proc.children(grouped.agent)) == 1)  # when it has noticed that they ended
     assert [path.name for path in group_folder(grouped).glob("*.1")] == ["2.1"]
 
 
-def test_groups_of_a_warden_that_died_are_emptied_and_removed(grouped):
+def test_groups_of_an_agent_that_died_are_emptied_and_removed(grouped):
     grouped.up()
     grouped.client.start(attempt(1, "/bin/sh", "-c", "(env -i setsid sleep 600 &); exec sleep 600"))
     grouped.begun(1)
     home = group_folder(grouped)
     until(lambda: len((home / "1.1" / "cgroup.procs").read_text().split()) == 2)
     os.kill(grouped.guard.pid, 19)
-    grouped.kill(grouped.warden, grouped.guard.pid)
+    grouped.kill(grouped.agent, grouped.guard.pid)
     grouped.wait()
     assert (home / "1.1" / "cgroup.procs").read_text()
     grouped.up()
@@ -440,9 +440,9 @@ def test_what_hides_whose_it_is_is_killed_with_the_last_that_it_may_be_of(tmp_pa
     made = Running("me", Outputs(tmp_path / "output"), None)
     for number in (1, 2):
         made.runs[Key(number, 1)] = made.mains[100 + number] = Run(Key(number, 1), 100 + number, 0, False)
-    monkeypatch.setattr(processes, "children", lambda _: [*made.mains, 7])
-    monkeypatch.setattr(processes, "look_at", lambda pid: Process(1, pid, False, 0, 0.0))
-    monkeypatch.setattr(processes, "environment", lambda _: {})
+    monkeypatch.setattr(proc, "children", lambda _: [*made.mains, 7])
+    monkeypatch.setattr(proc, "look_at", lambda pid: Process(1, pid, False, 0, 0.0))
+    monkeypatch.setattr(proc, "environment", lambda _: {})
     monkeypatch.setattr(running, "send", lambda pid, *_: killed.append(pid))
     made.adopt()
     del made.runs[Key(1, 1)], made.mains[101]
@@ -458,11 +458,11 @@ def test_what_comes_late_of_an_attempt_that_is_over_is_killed(tmp_path, monkeypa
     killed = []
     made = Running("me", Outputs(tmp_path / "output"), None)
     made.runs[Key(1, 1)] = made.mains[101] = Run(Key(1, 1), 101, 0, False)
-    marks = {7: {"SUBAK_WARDEN": "me", "SUBAK_TASK": "9", "SUBAK_ATTEMPT": "1"},
-             8: {"SUBAK_WARDEN": "me", "SUBAK_TASK": "1", "SUBAK_ATTEMPT": "1"}}
-    monkeypatch.setattr(processes, "children", lambda _: [101, 7, 8])
-    monkeypatch.setattr(processes, "look_at", lambda pid: Process(1, pid, False, 0, 0.0))
-    monkeypatch.setattr(processes, "environment", marks.get)
+    marks = {7: {"SUBAK_AGENT": "me", "SUBAK_TASK": "9", "SUBAK_ATTEMPT": "1"},
+             8: {"SUBAK_AGENT": "me", "SUBAK_TASK": "1", "SUBAK_ATTEMPT": "1"}}
+    monkeypatch.setattr(proc, "children", lambda _: [101, 7, 8])
+    monkeypatch.setattr(proc, "look_at", lambda pid: Process(1, pid, False, 0, 0.0))
+    monkeypatch.setattr(proc, "environment", marks.get)
     monkeypatch.setattr(running, "send", lambda pid, *_: killed.append(pid))
     made.adopt()
     assert killed == [7]
@@ -498,7 +498,7 @@ def test_a_frame_that_is_too_long_is_not_waited_for():
     ({"output_bytes": 1}, "--output must be"), ({"kept_bytes": -1}, "--kept must not be"),
     ({"lease_s": float("nan")}, "--lease must be"),
 ])
-def test_settings_that_no_warden_can_work_with(tmp_path, change, words):
+def test_settings_that_no_agent_can_work_with(tmp_path, change, words):
     with pytest.raises(InputError, match=words):
         checked(Settings(tmp_path, 3)._replace(**change))
 
@@ -511,19 +511,19 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path):
 
 def test_a_path_that_is_too_long_for_a_socket_is_refused(tmp_path):
     with pytest.raises(InputError, match="a socket's path has at most 107 bytes"):
-        Warden(Settings(tmp_path / ("x" * 100), 3))
+        Agent(Settings(tmp_path / ("x" * 100), 3))
 
 
-def test_a_warden_that_has_no_more_files_goes_on(tmp_path):
+def test_an_agent_that_has_no_more_files_goes_on(tmp_path):
     machine = Machine("--lease", 600)
     try:
         machine.up()
-        usual = resource.prlimit(machine.warden, resource.RLIMIT_NOFILE)
-        resource.prlimit(machine.warden, resource.RLIMIT_NOFILE, (14, usual[1]))
+        usual = resource.prlimit(machine.agent, resource.RLIMIT_NOFILE)
+        resource.prlimit(machine.agent, resource.RLIMIT_NOFILE, (14, usual[1]))
         others = [machine.stranger() for _ in range(10)]
         ending = machine.run(attempt(1, "true"))
         assert (ending.code, "Too many open files" in ending.words) == (126, True) or ending.is_good
-        resource.prlimit(machine.warden, resource.RLIMIT_NOFILE, usual)
+        resource.prlimit(machine.agent, resource.RLIMIT_NOFILE, usual)
         assert machine.run(attempt(2, "true")).is_good
         for other in others:
             other.close()

@@ -1,1 +1,0 @@
-"""The executor interface between a worker and its machine: attempts, their ends and the rules."""

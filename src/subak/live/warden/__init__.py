@@ -1,1 +1,0 @@
-"""The warden (node agent) of a machine: starts attempts and keeps their ends; imports nothing heavy."""
