@@ -64,6 +64,13 @@ class FakeTask:
             started=self.started, ended=self.ended)
 
 
+def lacking(stage):
+    """Return which of a stage's amounts no machine has."""
+    return [f"it asks for {name} {print_amount(name, amount)}, the largest machine has "
+            f"{name} {print_amount(name, CAPACITY.get(name, 0))}"
+            for name, amount in stage.resources.items() if amount > CAPACITY.get(name, 0)]
+
+
 class FakeJob:
     """A job, its tasks and what happened to them."""
 
@@ -82,8 +89,8 @@ class FakeJob:
         stages = [task.stage for task in self.tasks if task.state == TASK_WAITING]
         if not stages:
             return ""
-        large = any(amount > CAPACITY.get(name, 0) for name, amount in stages[0].resources.items())
-        return "no machine is large enough" if large else "waits for machines"
+        large = lacking(stages[0])
+        return f"no machine is large enough: {large[0]}" if large else "waits for machines"
 
     def counts(self, stage=None):
         counted = dict.fromkeys(TaskCounts.__struct_fields__, 0)
@@ -234,10 +241,7 @@ class FakeService:
         return job.tasks[index]
 
     def _too_large(self, spec):
-        return tuple(f"it can never run: it asks for {name} {print_amount(name, amount)}, and the largest machine has "
-                     f"{name} {print_amount(name, CAPACITY.get(name, 0))}"
-                     for stage in spec.stages for name, amount in stage.resources.items()
-                     if amount > CAPACITY.get(name, 0))
+        return tuple(f"it can never run: {words}" for stage in spec.stages for words in lacking(stage))
 
     async def submit(self, spec, client_id, is_strict=False):
         self.calls.append("submit")
@@ -340,8 +344,10 @@ class FakeService:
 
     async def explain(self, id):
         task = self._task(id)
+        large = lacking(task.stage) if task.state == TASK_WAITING else []
+        words = f"it waits: no machine is large enough: {large[0]}" if large else f"the task is {task.state}"
         return Explanation(
-            task=id, state=task.state, words=task.reason or f"the task is {task.state}",
+            task=id, state=task.state, words=task.reason or words,
             shortages=tuple(self._shortages(task)), preempted_by=task.preempted_by, preempted_why=task.preempted_why)
 
     def _shortages(self, task):

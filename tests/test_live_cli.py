@@ -119,20 +119,26 @@ def test_submit_names_the_tasks_that_did_not_finish(serving, run, write):
 
 
 def test_what_no_machine_is_large_enough_for_is_warned_of_or_refused(serving, run, write):
-    words = "it can never run: it asks for cpu 64, and the largest machine has cpu 4"
+    words = "it can never run: it asks for cpu 64, the largest machine has cpu 4"
     file = write(job(more="resources: {cpu: 64}\n"))
     assert run("submit", file, "--strict") == (2, "", f"subak: {words}\n")
     assert run("run", "--strict", "--cpu", "64", "--", "true")[0::2] == (125, f"subak: {words}\n")
     assert not serving.services["g0"].jobs_by_id
     code, out, err = run("submit", file)
     assert (code, out) == (0, "g0-0 a submitted to research/ada: 1 task\n")
-    assert err == f"subak: g0-0: warning: {words}\n"
+    cure = ("subak: to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak "
+            "down and subak up\n")
+    assert err == f"subak: g0-0: warning: {words}\n{cure}"
     assert run("submit", write(job(more="resources: {cpu: 4}\n")), "--strict") == (
         0, "g0-1 a submitted to research/ada: 1 task\n", "")
-    shown = run("list")[1].splitlines()
-    assert shown[0].rstrip().endswith("reason")
-    assert shown[2].rstrip().endswith("no machine is large enough")
-    assert "large enough" not in shown[1]
+    _, shown, err = run("list")
+    assert err == cure
+    reason = "no machine is large enough: it asks for cpu 64, the largest machine has cpu 4"
+    assert reason in " ".join(shown.split())
+    assert shown.count("large enough") == 1
+    _, why, err = run("explain", "g0-0")
+    assert why.splitlines()[:2] == ["g0-0.0 is waiting", f"why  it waits: {reason}"]
+    assert err == cure
 
 
 # -- a script ----------------------------------------------------------------------------------------------------------

@@ -171,8 +171,9 @@ def reason(node, known, waiting=(1,)):
 @pytest.mark.parametrize(("changes", "words"), [
     ({}, "waits for machines"),  # its queue is over its share, but nobody else waits
     ({"tasks": 2, "gang": True}, "waits for machines"),
-    ({"resources": {"cpu": 1001}}, "no machine is large enough"),
-    ({"resources": {"cpu": 1, "memory": 2048}}, "no machine is large enough"),
+    ({"resources": {"cpu": 1001}}, "no machine is large enough: it asks for cpu 1001m, the largest machine has cpu 1"),
+    ({"resources": {"cpu": 1, "memory": 2048}},
+     "no machine is large enough: it asks for memory 2Gi, the largest machine has memory 1Gi"),
     ({"constraints": (Constraint("rack", "=", "z"),)}, "no machine meets its constraints"),
 ])
 def test_a_job_that_waits_has_a_reason(changes, words):
@@ -229,11 +230,11 @@ def test_what_no_machine_is_large_enough_for_is_known_at_once():
             structs.replace(JOB.stages[0], name=f"s{place}", resources=resources)
             for place, resources in enumerate(stages))))
 
-    words = "it can never run: it asks for cpu 64, and the largest machine has cpu 1"
+    words = "it can never run: it asks for cpu 64, the largest machine has cpu 1"
     assert warned({"cpu": 1000}) == ()
     assert warned({"cpu": 64_000}) == (words,)
     assert warned({"cpu": 1}, {"cpu": 1001, "memory": 2048}) == (
-        "stage s1 can never run: it asks for cpu 1001m, memory 2Gi, and the largest machine has cpu 1, memory 1Gi",)
+        "stage s1 can never run: it asks for cpu 1001m, memory 2Gi, the largest machine has cpu 1, memory 1Gi",)
     node.master.fleet.capacity[:, number] = 0
     assert (warned({"cpu": 1000}), warned({"cpu": 64_000})) == ((), (words,))
     for fact in [key for key in node.facts.known if key[0] == MACHINE]:

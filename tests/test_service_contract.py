@@ -198,7 +198,7 @@ def test_a_job_or_a_task_is_cancelled_and_what_has_ended_stays(one):
 
 
 def test_what_no_machine_is_large_enough_for_is_warned_of_and_said_while_it_waits(one):
-    words = "it can never run: it asks for cpu 64, and the largest machine has cpu 4"
+    words = "it can never run: it asks for cpu 64, the largest machine has cpu 4"
     text = job(resources={"cpu": 64})
     with pytest.raises(InvalidError, match=words):
         one.client.submit(text, strict=True)
@@ -206,7 +206,9 @@ def test_what_no_machine_is_large_enough_for_is_warned_of_and_said_while_it_wait
     view = one.client.submit(text)
     assert view.warnings == (words,)
     (listed,) = one.client.jobs().items
-    assert (listed.reason, listed.warnings) == ("no machine is large enough", ())
+    reason = "no machine is large enough: it asks for cpu 64, the largest machine has cpu 4"
+    assert (listed.reason, listed.warnings) == (reason, ())
+    assert one.client.explain(f"{view.id}.0").words == f"it waits: {reason}"
     assert one.client.submit(job(resources={"cpu": 4}), strict=True).warnings == ()
     one.client.cancel(view.id)
 

@@ -96,8 +96,18 @@ def test_an_equal_part_of_this_machine_is_what_each_worker_has():
     cores = len(os.sched_getaffinity(0))
     plan = planned(Wish(clusters=1, workers=2 * cores))
     assert plan.capacity["cpu"] == 1000  # so that what asks for a core fits somewhere
-    assert len(planned(Wish()).workers) >= 2
-    assert planned(Wish(workers=1)).capacity["cpu"] == 1000 * cores
+
+
+def test_by_default_one_machine_has_all_cores_and_memory_of_this_one(monkeypatch):
+    """So that a job may ask for two of two cores."""
+    monkeypatch.setattr("subak.live.up.plan.usable_cores", lambda: 2)
+    plan = planned(Wish())
+    assert (plan.clusters, plan.workers, plan.capacity["cpu"]) == ("a", [("a1", "a")], 2000)
+    part = planned(Wish(workers=4))
+    assert abs(4 * part.capacity["memory"] - plan.capacity["memory"]) < 4
+    said = (2, None), (1, 3), (3, 1)
+    assert [len(planned(Wish(clusters, workers)).workers) for clusters, workers in said] == [2, 3, 1]
+    assert [len(planned(Wish(workers=workers)).clusters) for workers in (1, 2, 5)] == [1, 2, 2]
 
 
 @pytest.mark.parametrize(("options", "words"), [

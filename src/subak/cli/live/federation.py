@@ -13,6 +13,7 @@ from subak.cli.live.show import (
     agreed,
     amounts_text,
     counts_text,
+    how_larger,
     of_counts,
     remark,
     show,
@@ -160,6 +161,7 @@ def _show_job(found: JobExplanation, output: Output) -> None:
 def _show_task(found: Explanation) -> None:
     by = f"by {found.preempted_by}: {found.preempted_why}" if found.preempted_by else ""
     show_facts(f"{found.task} is {found.state}", [("why", found.words), ("preempted", by)])
+    remark(how_larger([found.words]))
     if found.shortages:
         show_table(("cluster", "machines", "lack", "of", "why"), [
             (each.cluster or NOTHING, f"{count_text(each.machines)} of {count_text(each.of)}" if each.of else NOTHING,

@@ -12,6 +12,7 @@ from subak.cli.live.show import (
     UNFINISHED,
     amounts_text,
     counts_text,
+    how_larger,
     of_counts,
     remark,
     show,
@@ -65,8 +66,9 @@ def list(  # the name of the command
     if not show(found, output):
         show_table(("job", "name", "queue", "state", "tasks", "open", "submitted", "took", "reason"),
                    [_row(job) for job in found.items], right=("tasks", "open", "took"))
+    items = found.items if output == Output.TABLE else ()
     remark([*([f"only the latest {limit:,}: --limit {10 * limit} lists more"] if is_cut else []), *found.unreachable,
-            *why_full(found.items if output == Output.TABLE else ())])
+            *why_full(items), *how_larger(job.reason for job in items)])
 
 
 def _row(job: JobView) -> tuple[str, ...]:
@@ -107,6 +109,7 @@ def _show_job(federation: "Client", job: JobView) -> None:
         ("tasks", counts_text(job.counts)), ("labels", ", ".join(f"{key}={text}" for key, text in job.labels.items())),
         ("submitted", time_text(job.submitted)), ("started", time_text(job.started)), ("ended", time_text(job.ended)),
     ])
+    remark(how_larger([job.reason]))
     show_table(("stage", "tasks", "each asks for", "after", "stand"), [
         (stage.name + (" (gang)" if stage.gang else ""), count_text(stage.tasks), amounts_text(stage.request),
          ", ".join(stage.depends_on) or NOTHING, counts_text(stage.counts)) for stage in job.stages], right=("tasks",))

@@ -14,6 +14,7 @@ from subak.live.api.models import (
     CANCELLED,
     FAILED,
     LOST,
+    NEVER_FITS,
     TASK_BACKOFF,
     TASK_BLOCKED,
     TASK_ENDING,
@@ -37,6 +38,8 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
 ENDED_BADLY = (FAILED, TIMED_OUT, LOST, CANCELLED)
 PENDING = (TASK_BACKOFF, TASK_WAITING, TASK_BLOCKED)
 UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, *PENDING)
+HOW_LARGER = ("to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak down "
+              "and subak up")
 STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
           "running": "cyan", "unknown": "yellow", "absent": "dim"}
 
@@ -97,6 +100,11 @@ def remark(lines: Iterable[str]) -> None:
     """Print lines on standard error, such as which masters could not be asked."""
     for line in lines:
         echo(f"subak: {line}", err=True)
+
+
+def how_larger(reasons: Iterable[str]) -> list[str]:
+    """Return what to do where one of the reasons is that no machine is large enough: a line, or none."""
+    return [HOW_LARGER] if any(NEVER_FITS in reason for reason in reasons) else []
 
 
 def why_full(jobs: Iterable[JobView]) -> list[str]:

@@ -36,7 +36,7 @@ from subak.cli.live.options import (
     opened,
 )
 from subak.cli.live.scripts import UNBUFFERED, command_of, is_script, script_command
-from subak.cli.live.show import ENDED_BADLY, counts_text, of_counts, remark, show, why_full
+from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, counts_text, of_counts, remark, show, why_full
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
 from subak.live.api.models import CANCELLED, FAILED, FINISHED, TIMED_OUT, JobView, TaskView
@@ -120,10 +120,15 @@ def _submitted(federation: "Client", text: bytes, file: Path, key: str, strict: 
                ) -> JobView:
     """Submit a job; what was submitted is said at once, for the next may be refused."""
     job = federation.submit(text, key=key, file=str(file), strict=strict)
-    remark(f"{job.id}: warning: {words}" for words in job.warnings)
+    _warn(job)
     if output == Output.TABLE:
         echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}")
     return job
+
+
+def _warn(job: JobView) -> None:
+    """Say what no machine is large enough for, and what to do about it."""
+    remark([*(f"{job.id}: warning: {words}" for words in job.warnings), *[HOW_LARGER][:len(job.warnings)]])
 
 
 def _waited(federation: "Client", job: JobView) -> JobView:
@@ -192,7 +197,7 @@ def run(
     try:
         with Client(settings) as federation:
             job = federation.submit(text, file="run", strict=strict)
-            remark(f"{job.id}: warning: {words}" for words in job.warnings)
+            _warn(job)
             if detach:
                 echo(job.id)
                 return

@@ -22,17 +22,18 @@ def up(
     folder: FolderArgument = Path(FOLDER),
     clusters: Annotated[int | None, typer.Option(
         "--clusters", metavar="N", show_default=False,
-        help="How many clusters, each with a standby [default: 2].")] = None,
+        help="How many clusters, each with a standby [default: 2, or 1 for a single worker].")] = None,
     workers: Annotated[int | None, typer.Option(
         "--workers", metavar="N", show_default=False,
-        help="How many workers, in the clusters in turn; of a folder that is there, as many are added "
-             "[default: one for each core, one for each cluster at least].")] = None,
+        help="How many workers share this machine, in the clusters in turn; of a folder that is there, as many are "
+             "added [default: one, with all cores and memory for tasks; or one for each of --clusters].")] = None,
     queue: Annotated[list[str] | None, typer.Option(
         "--queue", metavar="NAME[=WEIGHT]", show_default=False,
         help="A queue; once for each [default: research and web].")] = None,
     capacity: Annotated[str | None, typer.Option(
         "--capacity", metavar="cpu=N,memory=N", show_default=False,
-        help="The capacity of each worker, such as cpu=2,memory=4Gi [default: an equal part of this machine].")] = None,
+        help="The capacity of each worker, such as cpu=2,memory=4Gi [default: an equal part of this machine, "
+             "whole for one worker].")] = None,
     order: Annotated[str | None, typer.Option(
         "--order", metavar="NAME", show_default=False,
         help="The order in which queues are served: round-robin, or a fair order such as drf or mch [default: "
@@ -47,13 +48,14 @@ def up(
 ) -> None:
     """Start a federation on this machine: two global masters, clusters with their standbys, workers.
 
-    The first start creates the folder, with a file for each process; later starts reuse it, and no job is lost. All
-    ports are on 127.0.0.1. A process that dies is restarted. Ctrl-C stops all in order: running tasks are ended, and
-    run again after the next start; a second Ctrl-C kills. The exit code is 0 either way.
+    One worker has all cores of this machine, and 4/5 of its memory, for tasks. The first start creates the folder, with
+    a file for each process; later starts reuse it, and no job is lost. All ports are on 127.0.0.1. A process that dies
+    is restarted. Ctrl-C stops all in order: running tasks are ended, and run again after the next start; a second
+    Ctrl-C kills. The exit code is 0 either way.
 
     - `subak up` starts one in ./subak-federation; in the same folder `subak run --queue web -- echo hello` asks it.
-    - `subak up lab --workers 4 --queue research=2 --queue web` sets workers and queues; `SUBAK_FEDERATION=lab subak
-      list`.
+    - `subak up lab --workers 4 --queue research=2 --queue web` divides this machine among four workers;
+      `SUBAK_FEDERATION=lab subak list`.
     - `subak up --capacity cpu=4` lets each worker run four tasks of a core, however many cores there are; so does
       `subak run --cpu 0.25`, of a quarter each.
     - `subak up --detach` leaves it running; `subak down` ends it.

@@ -24,6 +24,7 @@ from subak.live.node.facts import MACHINE, read_machine
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.layout import serial_of_job
 from subak.live.service.views import PREEMPTIONS, Known, preempted_by, words_of
+from subak.live.service.waiting import too_large
 
 
 def explanation_of(
@@ -34,20 +35,22 @@ def explanation_of(
     shortages = tuple(_shortages(node, file, known, index))
     preempted = [event for event in known.events if event.task == index and event.why in PREEMPTIONS]
     by, why = preempted_by(preempted[-1], node.queues) if preempted else ("", "")
-    words = _words(known, index, shortages, machines)
+    words = _words(node, known, index, shortages, machines)
     return Explanation(
         task=f"{known.id}.{index}", state=state,  # type: ignore[arg-type]
         words=words, shortages=shortages, preempted_by=by, preempted_why=why)
 
 
-def _words(known: Known, index: int, shortages: tuple[Shortage, ...], machines: Mapping[int, str]) -> str:
+def _words(node: GlobalNode, known: Known, index: int, shortages: tuple[Shortage, ...], machines: Mapping[int, str],
+           ) -> str:
     state = known.state(index)
     if state == TASK_ENDED:
         words = words_of(known, index)
         return f"it has ended: {words}" if words else "it has finished"
     if state == TASK_WAITING:
         last = words_of(known, index)
-        return (f"it waits: {shortages[0].words}" if shortages else "it waits for its turn") + (
+        why = too_large(node, known.stage_of(index)) or (shortages[0].words if shortages else "")
+        return (f"it waits: {why}" if why else "it waits for its turn") + (
             f"; before, {last}" if last else "")
     if shortages:
         return shortages[0].words

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from subak.fleet.shortage import shortage
-from subak.live.api.models import WAITS_FOR_MACHINES, QueueView
+from subak.live.api.models import NEVER_FITS, WAITS_FOR_MACHINES, QueueView
 from subak.live.config import FederationFile
 from subak.live.jobfile.quantities import print_amount
 from subak.live.jobfile.spec import TASKS, JobSpec, Stage
@@ -13,7 +13,7 @@ from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.service.resources import queue_views
 from subak.live.service.views import Known
 
-TOO_LARGE, UNMET = "no machine is large enough", "no machine meets its constraints"
+UNMET = "no machine meets its constraints"
 NONE_THERE, GONE = "no machine takes tasks now", "the machines that are large enough take no tasks now"
 FULL, HELD, GANG = WAITS_FOR_MACHINES, "machines are held back for others", "waits for room for its whole gang"
 TURN, OVER, PAUSE = "waits for its turn", "its queue is over its share", "is tried again after a pause"
@@ -25,8 +25,17 @@ def never_fit(node: GlobalNode, spec: JobSpec) -> tuple[str, ...]:
     capacity = _of_all_machines(node) if large else node.master.fleet.capacity
     if not capacity.any():  # no machine has been heard of yet
         return ()
-    return tuple(_words(node.layout.resources, stage.name if len(spec.stages) > 1 else "", asked, capacity)
+    return tuple(f"{f'stage {stage.name}' if len(spec.stages) > 1 else 'it'} can never run: "
+                 f"{_words(node.layout.resources, asked, capacity)}"
                  for stage in large if _no_room(capacity, asked := _asked(node, stage)))
+
+
+def too_large(node: GlobalNode, stage: Stage) -> str:
+    """Return that no machine is large enough for a stage, what it asks for and the most there is; empty if one is."""
+    asked, capacity = _asked(node, stage), _of_all_machines(node)
+    if not capacity.any() or not _no_room(capacity, asked):
+        return ""
+    return f"{NEVER_FITS}: {_words(node.layout.resources, asked, capacity)}"
 
 
 def _asked(node: GlobalNode, stage: Stage) -> np.ndarray:
@@ -46,16 +55,16 @@ def _of_all_machines(node: GlobalNode) -> np.ndarray:
     return np.array(rows or [[0] * len(node.layout.resources)], np.int64).T
 
 
-def _words(resources: Sequence[str], stage: str, asked: np.ndarray, capacity: np.ndarray) -> str:
+def _words(resources: Sequence[str], asked: np.ndarray, capacity: np.ndarray) -> str:
+    """Return what is asked for, and what the largest machine has, of those resources of which it has too little."""
     most = capacity.max(axis=1)
     short = [number for number in range(len(resources)) if asked[number] > most[number]]
     shown = short or [number for number in np.flatnonzero(asked).tolist() if resources[number] != TASKS]
     wanted, there = (", ".join(f"{resources[number]} {print_amount(resources[number], int(amounts[number]))}"
                                for number in shown) for amounts in (asked, most))
-    who = f"stage {stage}" if stage else "it"
     if short:
-        return f"{who} can never run: it asks for {wanted}, and the largest machine has {there}"
-    return f"{who} can never run: it asks for {wanted}, and no machine has all of that together"
+        return f"it asks for {wanted}, the largest machine has {there}"
+    return f"it asks for {wanted}, and no machine has all of that together"
 
 
 class Waiting:
@@ -89,7 +98,7 @@ class Waiting:
         if not found.empty:
             if found.machines == found.constraints:
                 return UNMET if found.machines else NONE_THERE
-            return TOO_LARGE if _no_room(_of_all_machines(self.node), _asked(self.node, stage)) else GONE
+            return too_large(self.node, stage) or GONE
         if found.fits:
             return GANG if stage.gang else TURN
         return HELD if found.held else FULL

@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 GLOBAL_MASTERS = ("g0", "g1")
 CLUSTERS = "abcdefgh"
 WORKERS_MAX = 64
-WORKERS_USUAL = 8  # that are started where nobody says how many, on a large machine
+CLUSTERS_MADE = 2  # where there are workers enough, and nobody says how many
 MEMORY_PART = 4, 5  # of this machine's memory that tasks may have; the rest is for the federation, and all else
 QUEUES = (("research", 1.0), ("web", 1.0))  # where none are named: one for each global master
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML without quotes
@@ -54,12 +54,12 @@ class Plan(NamedTuple):
 
 
 def planned(wish: Wish) -> Plan:
-    """Return what is wished for, and what suits this machine where nothing is. Raises InputError."""
-    count = 2 if wish.clusters is None else wish.clusters
+    """Return what is wished for; where nothing is, one worker with all that this machine has. Raises InputError."""
+    count = min(CLUSTERS_MADE, max(1, wish.workers or 1)) if wish.clusters is None else wish.clusters
     if not 1 <= count <= len(CLUSTERS):
         raise InputError(f"--clusters: must be from 1 to {len(CLUSTERS)}, not {count}")
     cores = usable_cores()
-    workers = max(count, min(cores, WORKERS_USUAL)) if wish.workers is None else wish.workers
+    workers = count if wish.workers is None else wish.workers
     if not 1 <= workers <= WORKERS_MAX:
         raise InputError(f"--workers: must be from 1 to {WORKERS_MAX}, not {workers}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
