@@ -35,6 +35,7 @@ from subak.measures.fairness.tally import FairnessTally
 from subak.measures.run_folders import load_runs
 from subak.measures.runs import Speed, Spread, WindowFacts
 from subak.measures.tasks import tally
+from subak.measures.tasks.job_sums import JobSums
 from subak.measures.tasks.sketch import ACCURACY, Sketches
 from subak.measures.window import Window
 from subak.measures.window import cut as cut_to
@@ -423,6 +424,17 @@ def test_objectives_of_some_tasks_and_energy_are_those_of_the_run_in_memory(tmp_
     assert len({each.tasks for each in memory.summary.objectives}) > 4
     assert memory.summary.energy.total.kwh > 0.0 and memory.summary.attempts_lost > 0
     folders_agree(memory, cut)
+
+
+@pytest.mark.parametrize("objective", ["job_wait.p90 < 9s for length=long", "job_wait.p90 < 9s"])
+def test_jobs_are_added_up_once_and_objectives_of_some_are_those_of_the_run_in_memory(tmp_path, monkeypatch, objective):
+    added, add = [], JobSums.add
+    memory, _ = both_runs(tmp_path, case=in_queues(busy(), 4), objectives=[objective])
+    monkeypatch.setattr(JobSums, "add", lambda sums, tasks: (added.append(len(tasks)), add(sums, tasks))[1])
+    scenario = Scenario(workload=str(tmp_path / "W"), objectives=[objective])
+    simulate_in_chunks(tmp_path / "again", scenario, open_inputs(scenario), Chunks(7))
+    assert sum(added) == 244
+    folders_agree(memory, load_runs(tmp_path / "again")[0])
 
 
 def folders_agree(memory, cut):

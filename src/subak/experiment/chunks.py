@@ -81,6 +81,7 @@ class Stored(NamedTuple):
     window: Window
     settings: Federation
     faults: FaultPlan | None
+    sums: JobSums | None  # of jobs over all tasks, where an objective of some tasks needed them before the run
 
 
 def is_larger(scenario: Scenario) -> bool:
@@ -121,8 +122,8 @@ def open_inputs(scenario: Scenario) -> Stored:
     objectives, energy = [read_objective(text) for text in scenario.objectives], energy_of(scenario)
     if energy is not None:
         refuse_uncounted(energy, scenario, fleet, window, objectives)
-    refuse_unconcerned(objectives, stored, window, lambda: _sums(stored, Event()))
-    return Stored(stored, outline, fleet, scheduler, terms, window, settings, faults)
+    sums = refuse_unconcerned(objectives, stored, window, lambda: _sums(stored, Event()))
+    return Stored(stored, outline, fleet, scheduler, terms, window, settings, faults, sums)
 
 
 def _refuse_settings(scenario: Scenario, stored: StoredWorkload, outline: Workload) -> None:
@@ -159,12 +160,12 @@ def simulate_in_chunks(
             with ThreadPoolExecutor(1) as beside:
                 given_up = Event()
                 try:
-                    sums = beside.submit(_sums, inputs.workload, given_up)
+                    sums = None if inputs.sums else beside.submit(_sums, inputs.workload, given_up)
                     found = run_in_chunks(
                         inputs.workload, inputs.fleet, inputs.scheduler, inputs.terms,
                         Cut(place, chunks.tasks or TASKS_READ, checkpoint), scenario.interval is not None, on_progress,
                         inputs.settings, inputs.faults)
-                    of_jobs = sums.result()
+                    of_jobs = inputs.sums if sums is None else sums.result()
                 except BaseException:
                     given_up.set()  # who interrupts a long run does not wait for its sums
                     raise

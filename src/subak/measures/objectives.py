@@ -35,21 +35,23 @@ def judged(
 def refuse_unconcerned(
     objectives: Iterable[Objective], work: HeldWorkload | StoredWorkload, window: Window,
     sums: Callable[[], JobSums],
-) -> None:
+) -> JobSums | None:
     """Raise InputError for an objective of tasks of which none arrives in the window, before a run finds that out.
 
-    *sums* adds up what jobs are over all tasks, which takes a while, as what follows does.
+    *sums* adds up jobs over all tasks, which takes a while. Returns these sums, or None if no objective needs them.
     """
     keyed = [each for each in objectives if each.keys]
     if not keyed:
-        return
+        return None
     concerned = work.head.stages[work.stages_between(window.begin, window.end)]
     job = concerned["job"]
-    columns = [work.head.jobs["queue"].gather(job), sums().lengths(window).gather(job)]
+    found = sums()
+    columns = [work.head.jobs["queue"].gather(job), found.lengths(window).gather(job)]
     stages = concerned.rename({"scheduling_class": "class"}, strict=False).with_columns(columns)
     for each in keyed:
         if stages.filter(_condition(each, stages, work.head)).is_empty():
             raise _unconcerned(each)
+    return found
 
 
 def _unconcerned(objective: Objective) -> InputError:
