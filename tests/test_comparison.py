@@ -43,7 +43,7 @@ def summary(label, few, many):
     return Summary(
         scheduler=label, label=label, resources=(Resource("cpu", 1.0, "cores"),),
         status={"FINISHED": many, "RUNNING": few, "WAITING": few, "UNPLACEABLE": few},
-        wait_time=spread(few), slowdown=spread(few), execution_delay=spread(few),
+        wait_time=spread(few), slurm_wait=spread(few), slowdown=spread(few), execution_delay=spread(few),
         locality={"node-local": many / 10, "rack-local": few / 10, "off-rack": few / 10},
         lengths={"short": spread(few), "long": spread(few)},
         jobs=JobFacts(10, many, spread(few), spread(few), spread(few)), makespan=few, makespan_bound=few, gap=few / 10,

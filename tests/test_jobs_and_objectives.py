@@ -173,7 +173,7 @@ def test_a_bound_is_a_duration_as_everywhere_else(text, seconds):
 @pytest.mark.parametrize(("text", "rule"), [
     ("wait.mean < 3y", "takes one of the units us, ms, s, min, h, d"), ("slowdown.mean < 3m", "slowdown takes no unit"),
     ("wait < 3s", "must be like"), ("", "must be like"), ("wait.p95 = 3s", "must be like"),
-    ("price.p95 < 3s", "must be one of wait, turnaround, slowdown, job_wait, completion, job_slowdown, energy"),
+    ("price.p95 < 3s", "must be one of wait, turnaround, slowdown, slurm_wait, job_wait, completion, job_slowdown"),
     ("wait.p0 < 3s", "the statistic must be"), ("wait.p100 < 3s", "the statistic must be"),
     ("wait.best < 3s", "the statistic must be"), ("wait.mean < 3", "takes one of the units us, ms, s, min, h, d"),
     ("slowdown.mean < 3s", "slowdown takes no unit"), ("wait.mean < 1.2.3s", "'1.2.3' is no number"),

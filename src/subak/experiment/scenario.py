@@ -132,7 +132,8 @@ class Scenario(RunSettings, kw_only=True):
         "drain].", DURATION)] = None
     objectives: Annotated[list[str], _MEASURE(
         "An objective, such as 'wait.p95 < 60s for queue=prod'; once for each. Measures: wait, turnaround, slowdown "
-        "(of tasks), job_wait, completion and job_slowdown (of jobs), each as mean, median, max or a percentile. "
+        "(of tasks), slurm_wait (of what Slurm calls a job), job_wait, completion and job_slowdown (of jobs), each as "
+        "mean, median, max or a percentile. "
         "Groups: queue, user, priority, length (short, long) or class.", "TEXT", option="--objective",
         rule=_readable(read_objective))] = msgspec.field(default_factory=list)
     energy: Annotated[str, Setting(

@@ -2,8 +2,9 @@
 
     MEASURE.STATISTIC  < | <= | > | >=  NUMBER[UNIT]  [for KEY=VALUE,KEY=VALUE]
 
-Measures: wait, turnaround (seconds, of tasks), slowdown (of tasks); of jobs job_wait (seconds until the first of its
-tasks starts), completion (seconds) and job_slowdown.
+Measures: wait, turnaround (seconds, of tasks), slowdown (of tasks); slurm_wait (seconds, of what Slurm calls a job: an
+element of an array, or all nodes of a job); of jobs job_wait (seconds until the first of its tasks starts), completion
+(seconds) and job_slowdown.
 Statistics: mean, median, max, and percentiles such as p95 or p99.9. Keys: queue (a path, with all below it), user,
 priority, length (short or long), class. What never started, or never ended, counts as endless: a scheduler does not
 keep an objective by leaving tasks out.
@@ -21,10 +22,11 @@ from subak.errors import InputError
 from subak.quantities import SECOND_UNITS, parse_duration
 
 OF_TASKS, OF_JOBS = ("wait", "turnaround", "slowdown"), ("job_wait", "completion", "job_slowdown")
+SLURM_WAIT = "slurm_wait"  # of tasks that start together once, and of each other task
 OF_MACHINES = {"energy": "kwh", "cost": "cost", "carbon": "carbon"}  # and what summary.json calls the amount
 MACHINE_STATISTICS = ("total", "per_task", "per_used_hour")
-IN_SECONDS = ("wait", "turnaround", "job_wait", "completion")
-MEASURES = (*OF_TASKS, *OF_JOBS, *OF_MACHINES)
+IN_SECONDS = ("wait", "turnaround", SLURM_WAIT, "job_wait", "completion")
+MEASURES = (*OF_TASKS, SLURM_WAIT, *OF_JOBS, *OF_MACHINES)
 KEYS = ("queue", "user", "priority", "length", "class")
 UNITS = {**dict.fromkeys(IN_SECONDS, SECOND_UNITS), "energy": {"Wh": 1e-3, "kWh": 1.0, "MWh": 1e3},
          "carbon": {"g": 1e-3, "kg": 1.0, "t": 1e3}}  # by measure; others take none

@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
-from subak.measures.objective import OF_JOBS, OF_MACHINES, Objective, level_of
+from subak.measures.objective import OF_JOBS, OF_MACHINES, SLURM_WAIT, Objective, level_of
 from subak.measures.of_run import slowdowns
 from subak.measures.runs import EnergyFacts, ObjectiveFacts
 from subak.measures.tasks.job_sums import JobSums
+from subak.measures.tasks.slurm_jobs import slurm_waits
 from subak.measures.window import Window
 from subak.workload.stored import HeldWorkload, StoredWorkload
 from subak.workload.table import Workload
@@ -27,7 +28,7 @@ def judged(
     concerned = tasks.filter(_condition(objective, tasks, workload))
     if concerned.is_empty():
         raise _unconcerned(objective)
-    values = _values(objective.measure, concerned, jobs)
+    values = _values(objective.measure, concerned, jobs, workload)
     value = _statistic(values, level_of(objective.statistic, objective.text))
     return ObjectiveFacts(objective.text, None if math.isinf(value) else value, objective.holds(value), len(concerned))
 
@@ -81,11 +82,13 @@ def _condition(objective: Objective, tasks: pl.DataFrame, workload: Workload) ->
     return condition
 
 
-def _values(measure: str, tasks: pl.DataFrame, jobs: pl.DataFrame) -> np.ndarray:
-    """Return float64[task or job]; endless where it has not come to be."""
+def _values(measure: str, tasks: pl.DataFrame, jobs: pl.DataFrame, workload: Workload) -> np.ndarray:
+    """Return float64[task, Slurm job or job]; endless where it has not come to be."""
     if measure in OF_JOBS:
         column = measure.removeprefix("job_")
         values = jobs.filter(pl.col("job").is_in(tasks["job"].unique().implode()))[column]
+    elif measure == SLURM_WAIT:
+        values = slurm_waits(tasks, workload.gang_sizes() > 0, "wait_time")
     elif measure == "wait":
         values = tasks["wait_time"]
     elif measure == "turnaround":

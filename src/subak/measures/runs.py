@@ -249,6 +249,7 @@ class Summary(msgspec.Struct, frozen=True):
     recorded: dict[str, int] = {}  # tasks that finished, by how the trace says that they ended; empty where it does not
     percentiles_within: float | None = None  # by which share those of tasks may be off; None: they are exact
     wait_time: Spread = Spread()
+    slurm_wait: Spread | None = None  # of what Slurm calls a job; None where no tasks start together: it is wait_time
     slowdown: Spread = Spread()
     execution_delay: Spread | None = None  # that finished tasks ran longer for sharing CPU; None where they do not
     locality: dict[str, float] = {}  # which part of the tasks ran how near its input; empty where no input is known

@@ -42,8 +42,8 @@ MORE_OF_MACHINES: dict[str, list[tuple[str, str, Callable[[float | None], str]]]
     "energy": [("mean power", "watts_mean", power_text)], "carbon": [],
     "cost": [("of energy", "cost_energy", plain_text), ("of machines", "cost_machines", plain_text)]}
 NOT_STARTED = ("WAITING", "BLOCKED", "UNPLACEABLE")
-WAITS = ("Wait time", "Allocation time", "Bounded slowdown", "Job wait", "Job slowdown")  # nobody is best who starves,
-# in these families, and in those whose names begin so
+# Nobody is best who starves, in these families, and in those whose names begin so
+WAITS = ("Wait time", "Allocation time", "Bounded slowdown", "Slurm job wait", "Job wait", "Job slowdown")
 STARVED = 0.001  # share of tasks more than another scheduler lets wait all through the window: that is starvation
 NEARER = dict(zip(PLACES, (operator.gt, None, operator.lt), strict=True))  # what is better: where the input is
 
@@ -137,6 +137,8 @@ def measures(resources: list[str], levels: int = 0, currencies: int = 1) -> list
           for name, title in SPREAD_TITLES.items()),
         *(Measure(f"Wait time, {length} jobs", title, partial(_of_length, length, name), seconds_text, operator.lt)
           for length in LENGTHS for name, title in LENGTH_TITLES.items()),
+        *(Measure("Slurm job wait", title, partial(_of_slurm_jobs, name), seconds_text, operator.lt)
+          for name, title in JOB_WAIT_TITLES.items()),
         *(Measure("Job wait", title, partial(_of_jobs, "wait", name), seconds_text, operator.lt)
           for name, title in JOB_WAIT_TITLES.items()),
         *(Measure("Job completion", title, partial(_of_jobs, "completion", name), seconds_text, operator.lt)
@@ -373,6 +375,10 @@ def _busy(role: str, summary: Summary) -> float | None:
 
 def _of_length(length: str, name: str, summary: Summary) -> float | None:
     return getattr(summary.lengths[length], name) if length in summary.lengths else None
+
+
+def _of_slurm_jobs(name: str, summary: Summary) -> float | None:
+    return None if summary.slurm_wait is None else getattr(summary.slurm_wait, name)
 
 
 def _of_jobs(which: str, name: str, summary: Summary) -> float | None:

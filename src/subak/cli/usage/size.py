@@ -64,8 +64,8 @@ def size(
     itself; redraws of its days give intervals for the typical stretch of its length and for the next one, and the
     number to buy. A size on which some task can never run, because no machine is large enough, misses every objective.
 
-    - `subak size W --objective 'wait.p95 < 60s' --kind cpu=64,memory=256Gi --scheduler easy` counts nodes of one kind
-      under backfill, as Slurm has it; else in strict order. `--load 1.3`: 30 % more; `--only-queue gpu`: one partition.
+    - `subak size W --objective 'slurm_wait.p95 < 1h' --kind cpu=64,memory=256Gi --scheduler easy` counts nodes under
+      backfill, as Slurm has it; else in strict order. `--load 1.3`: 30 % more; `--only-queue gpu`: one partition.
     - `subak size W --objective 'wait.p95 < 60s'` keeps the mix of W's fleet.
     - `subak size W --objective 'wait.p95 < 60s' --kind cpu=1 --price 5 --kind cpu=4 --price 18` finds the cheaper kind.
     - `subak size W --objective 'wait.p95 < 60s' --out S`, then `subak compare --scenario S/scenario.toml`, runs it.

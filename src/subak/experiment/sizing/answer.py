@@ -125,6 +125,7 @@ class Sizing(msgspec.Struct, frozen=True):
     best: int | None  # the answer of the lowest price, or of the fewest machines; None where there is none
     jobs: int = 0  # of the workload
     tasks: int = 0
+    slurm_jobs: int = 0  # tasks, those that start together as one
     load: float = 1.0  # times the workload's
     partitions: tuple[str, ...] = ()  # queues that have nodes of their own, by what the trace says
     recorded: Recorded | None = None  # None where the log knows no starts, or is of another load

@@ -16,6 +16,7 @@ from subak.experiment.sizing.trials import Submit, Tried
 from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
 from subak.measures.intervals import TraceDays
 from subak.measures.objective import Objective, read_objective
+from subak.measures.tasks.slurm_jobs import slurm_jobs
 from subak.policy import find_scheduler
 from subak.workload.demand import demand, most_at_once
 from subak.workload.extent import at_load
@@ -59,7 +60,8 @@ def size(
                for place, candidate in enumerate(candidates)]
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
                   tuple(scenario.seeds), scenario.resample, days, tuple(answers),
-                  best_of(answers), len(workload.jobs), len(workload.tasks), scenario.load, partitions_of(workload),
+                  best_of(answers), len(workload.jobs), len(workload.tasks),
+                  slurm_jobs(workload.gang_sizes(), len(workload.tasks)), scenario.load, partitions_of(workload),
                   recorded(scenario, (workload, candidates[0].machines(1)), objectives))
 
 

@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import structs
 
 from subak.measures import of_run as measures
-from subak.measures.objective import Objective
+from subak.measures.objective import SLURM_WAIT, Objective
 from subak.measures.runs import FailureFacts, Reason, Spread, WaitedFacts, WindowFacts
 from subak.measures.tasks.job_sums import LENGTHS, JobSums
 from subak.measures.tasks.jobs import (
@@ -24,11 +24,14 @@ from subak.measures.tasks.jobs import (
     with_jobs,
 )
 from subak.measures.tasks.sketch import ACCURACY, Sketches
+from subak.measures.tasks.slurm_jobs import slurm_waits
 from subak.workload.table import Workload
 
 EXACT_MAX = 50_000_000  # tasks of which every wait is kept
 OF_NUMBERS = ("wait_time", WAITED, "slowdown")  # columns that every run is measured by
-OF_OBJECTIVES = {"wait": "wait_time", "turnaround": "turnaround", "slowdown": "slowdown"}  # what they read
+OF_OBJECTIVES = {"wait": "wait_time", "turnaround": "turnaround", "slowdown": "slowdown",
+                 SLURM_WAIT: "wait_time"}  # what they read
+OF_GANGS = ("stage", "ready")  # and of tasks that start together
 DELAY = "execution_delay"
 
 
@@ -44,6 +47,9 @@ class Spreads(Protocol):
 
     def wait_time(self) -> Spread:
         """Return that of all of them."""
+
+    def slurm_wait(self) -> Spread | None:
+        """Return that of Slurm jobs; None where no tasks start together."""
 
     def slowdown(self) -> Spread:
         """Return that of all that finished."""
@@ -101,13 +107,17 @@ class Exact:
 
     accuracy: float | None = None
 
-    def __init__(self, of_stage: dict[str, pl.Series], values: tuple[str, ...], folder: Path | None) -> None:
+    def __init__(
+        self, of_stage: dict[str, pl.Series], values: tuple[str, ...], folder: Path | None, gangs: np.ndarray,
+    ) -> None:
         """Begin without tasks, in memory or in a *folder* that is there; *of_stage* is what `groups_of_stages` returns.
 
-        *values* are the columns of numbers that are looked at.
+        *values* are the columns of numbers that are looked at, *gangs* are bool[stage], whose tasks start together.
         """
-        self.of_stage = of_stage
-        self.columns = Columns((*values, *(of_stage if folder is None else ("stage",))), folder)
+        self.of_stage, self.gangs = of_stage, gangs
+        self.of_gangs = OF_GANGS if gangs.any() else ()
+        self.columns = Columns(tuple(dict.fromkeys((
+            *values, *self.of_gangs, *(of_stage if folder is None else ("stage",))))), folder)
 
     def add(self, tasks: pl.DataFrame) -> None:
         """Keep the tasks."""
@@ -127,6 +137,12 @@ class Exact:
         """Return the spread of all that could start."""
         return measures.spread(self.column(WAITED))
 
+    def slurm_wait(self) -> Spread | None:
+        """Return the spread of all that could start; None where no tasks start together."""
+        if not self.of_gangs:
+            return None
+        return measures.spread(slurm_waits(self.tasks(WAITED, *self.of_gangs), self.gangs, WAITED))
+
     def slowdown(self) -> Spread:
         """Return the spread of all that finished."""
         return measures.spread(self.column("slowdown"))
@@ -143,7 +159,8 @@ class Exact:
         """Return the columns that an objective reads."""
         keys = [name for name, _ in objective.keys if name in self.of_stage]
         values = [OF_OBJECTIVES[objective.measure]] if objective.measure in OF_OBJECTIVES else []
-        return self.tasks("job", *values, *keys)
+        together = self.of_gangs if objective.measure == SLURM_WAIT else ()
+        return self.tasks("job", *values, *together, *keys)
 
     def groups(self, of_job: pl.DataFrame) -> pl.DataFrame:
         """Return the groups of tasks."""
@@ -186,6 +203,9 @@ class Sketched:
     def wait_time(self) -> Spread:
         """Return about the spread of all that could start."""
         return self.waits["length"].spread(*self.names["length"].values()) if self.waits else Spread()
+
+    def slurm_wait(self) -> Spread | None:
+        """Return None: of so many tasks none start together."""
 
     def slowdown(self) -> Spread:
         """Return about the spread of all that finished."""
@@ -290,8 +310,8 @@ def tally_of(
     of_stage = groups_of_stages(head, sums.lengths(window))
     asked = any(each.measure == "turnaround" for each in objectives)
     values = (*OF_NUMBERS, *("turnaround",) * asked, *(DELAY,) * shares_cpu)
-    exact = folder is None or tasks <= EXACT_MAX
-    return Tally(window, of_stage, len(head.jobs), Exact(of_stage, values, folder) if exact else Sketched())
+    exact, gangs = folder is None or tasks <= EXACT_MAX, head.gang_sizes() > 0
+    return Tally(window, of_stage, len(head.jobs), Exact(of_stage, values, folder, gangs) if exact else Sketched())
 
 
 def _together(before: FailureFacts | None, more: FailureFacts | None) -> FailureFacts | None:

@@ -30,6 +30,7 @@ class TaskFacts(NamedTuple):
     reasons: tuple[Reason, ...]
     recorded: dict[str, int]
     wait_time: Spread
+    slurm_wait: Spread | None
     slowdown: Spread
     execution_delay: Spread | None
     locality: dict[str, float]
@@ -50,7 +51,8 @@ def facts_of(
     of_window, spreads = measured_jobs(jobs, window), tally.spreads
     return TaskFacts(
         tasks=tally.tasks, status=tally.status, reasons=tally.ranked_reasons(), recorded=tally.recorded,
-        wait_time=spreads.wait_time(), slowdown=spreads.slowdown(), execution_delay=spreads.execution_delay(),
+        wait_time=spreads.wait_time(), slurm_wait=spreads.slurm_wait(), slowdown=spreads.slowdown(),
+        execution_delay=spreads.execution_delay(),
         locality=measures.locality(tally.places), lengths=spreads.lengths(),
         jobs=job_facts(jobs, window), waited=tally.waited,
         objectives=tuple(judged(each, spreads.concerned(each), of_window, head, energy) for each in objectives),

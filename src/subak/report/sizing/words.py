@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks
 from subak.measures.intervals import SEEDS_MIN
-from subak.measures.objective import IN_SECONDS, OF_TASKS, Objective, read_objective
+from subak.measures.objective import IN_SECONDS, OF_TASKS, SLURM_WAIT, Objective, read_objective
 from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRACE, SPREAD_APART, parts_text, uneven
 from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text
 from subak.report.sizing.objective_words import said_objective
@@ -135,12 +135,19 @@ def _pooled(sizing: Sizing) -> Iterator[str]:
 
 
 def _counted(sizing: Sizing) -> Iterator[str]:
-    """Say what is counted where jobs are of several tasks, and objectives of tasks."""
-    of_tasks = [each for each in objectives_of(sizing) if each.measure in OF_TASKS]
-    have = "has" if sizing.jobs == 1 else "have"
-    if sizing.jobs < sizing.tasks and of_tasks:
+    """Say what is counted where jobs are of several tasks, and objectives of tasks or of Slurm jobs."""
+    if sizing.jobs == sizing.tasks:
+        return
+    objectives, have = objectives_of(sizing), "has" if sizing.jobs == 1 else "have"
+    of_tasks = [each for each in objectives if each.measure in OF_TASKS]
+    slurm = f"an element of an array, or all nodes of a job: {sizing.slurm_jobs:,} here"
+    if of_tasks:
+        together = sizing.slurm_jobs < sizing.tasks
+        once = f" {SLURM_WAIT} counts what Slurm calls a job, {slurm}." if together else ""
         yield (f"{of_tasks[0].measure} is of tasks: {counted(sizing.jobs, 'job')} {have} {sizing.tasks:,}, and each "
-               "counts. job_wait counts a job once, until the first of its tasks starts.")
+               f"counts.{once} job_wait counts a job once, until the first of its tasks starts.")
+    elif any(each.measure == SLURM_WAIT for each in objectives):
+        yield f"{SLURM_WAIT} counts what Slurm calls a job: {slurm}."
 
 
 def _single(sizing: Sizing) -> Iterator[str]:

@@ -8,8 +8,10 @@ DEFINITIONS: dict[tuple[str, str], str] = {
     ("Wait time, short jobs", ""): "The wait time of tasks of jobs whose mean run time is at most that of nine in ten "
                                    "jobs.",
     ("Wait time, long jobs", ""): "The wait time of tasks of the one job in ten with the longest mean run time.",
-    ("Job wait", ""): "From a job's arrival to the first start of one of its tasks; a rigid job counts once, however "
-                      "many machines it needs.",
+    ("Slurm job wait", ""): "The wait time of what Slurm calls a job: an element of an array counts by itself, tasks "
+                            "that start together (a job on several nodes) once, until all of them have started.",
+    ("Job wait", ""): "From a job's arrival to the first start of one of its tasks; an array counts once, when its "
+                      "first element starts.",
     ("Job completion", ""): "From a job's arrival to its last task's finish, of jobs all of whose tasks finished.",
     ("Job slowdown", ""): "Job completion over what the job takes where nothing waits, its longest chain of tasks; at "
                           "least 1, under 10 s counted as 10 s.",
