@@ -24,10 +24,10 @@ from subak.federation.serving import compiled_service
 from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
 from subak.simulator.engine.run_loop import run_to_end
+from subak.simulator.failures.draws import draw_failures
+from subak.simulator.failures.plan import FailurePlan, Rule
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.simulate import open_federated
-from subak.simulator.mishaps.failure_plan import FailurePlan, Rule
-from subak.simulator.mishaps.fate_draws import draw_fates
 from subak.workload.table import STAGE_COLUMNS, make_workload
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -93,7 +93,7 @@ def changing_fleet():
 
 def opened(case):
     architecture = ARCHITECTURES[case.architecture]
-    drawn = None if case.failures is None else draw_fates(case.failures, case.workload, SEED)
+    drawn = None if case.failures is None else draw_failures(case.failures, case.workload, SEED)
     return open_federated(case.workload, case.fleet, architecture, architecture.settled(case.settings), SEED, 10.0,
                           np.inf, compiled=False, failures=drawn, hold_back_after=HOLD_BACK_AFTER_S)
 

@@ -76,12 +76,12 @@ def simulated(scenario: Scenario) -> list[Ended]:
     """Run a scenario in the simulator, on a network without delay."""
     plain = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=1.0)
     tasks = [(number, 0.0, part.seconds) for number, part in enumerate(scenario.parts) for _ in range(part.tasks)]
-    fates = [(part.fails, part.seconds, part.cancel_at) for part in scenario.parts for _ in range(part.tasks)]
+    planned = [(part.fails, part.seconds, part.cancel_at) for part in scenario.parts for _ in range(part.tasks)]
     stages = [Stage(0, part.request, list(part.after), rack=part.rack, gang=part.gang) for part in scenario.parts]
     case = Case(
         seed=1, machines=[(cores, memory) for cores, memory, _ in scenario.machines],
         racks=[rack for *_, rack in scenario.machines], absent=[], changes=[], queues=["a"], stages=stages, tasks=tasks,
-        settings=plain, plan=None, fates=fates,
+        settings=plain, plan=None, planned=planned,
         terms=Terms(scenario.retries, 30_000, scenario.backoff, scenario.wait_max, scenario.run_max))
     opened = open_federated(*build(case), MEGHA, plain, 1, INTERVAL, NEVER, compiled=False, failures=failures_of(case))
     while next_event(opened)[0] != LOOP_DONE:
@@ -102,7 +102,7 @@ def by_nodes(scenario: Scenario) -> list[Ended]:
         backoff_s=scenario.backoff, wait_limit_s=None if scenario.wait_max == NEVER else scenario.wait_max,
         time_limit_s=None if scenario.run_max == NEVER else scenario.run_max, grace_s=0.1,
     ) for number, part in enumerate(scenario.parts))
-    fates = tuple(((part.seconds, 7),) * part.fails + ((part.seconds, 0),)
+    planned = tuple(((part.seconds, 7),) * part.fails + ((part.seconds, 0),)
                   for part in scenario.parts for _ in range(part.tasks))
     indices = [index for index, part in enumerate([each for each in scenario.parts for _ in range(each.tasks)])
                if part.cancel_at < NEVER]
@@ -111,7 +111,7 @@ def by_nodes(scenario: Scenario) -> list[Ended]:
         1, Layout(2, 1, ("cpu", "memory"), True, ROOMS), Timing(),
         tuple(MachineCase(0, (1000 * cores, 1024 * memory), rack, False) for cores, memory, rack in scenario.machines),
         (QueueSetup("a", 1),), "round-robin",
-        (JobCase(BEGIN_S, "client", JobSpec(Metadata("job"), "a", stages), fates),),
+        (JobCase(BEGIN_S, "client", JobSpec(Metadata("job"), "a", stages), planned),),
         tuple(Wish(BEGIN_S + every[index].cancel_at, "cancel", 0, index) for index in indices), (), (), 0.0, 0.0, 0.0,
         0.0)
     world = World(case)

@@ -10,8 +10,8 @@ from subak.federation.settings import Federation
 from subak.measures.energy.settings import Energy
 from subak.placement.lotes.settings import LotesSettings
 from subak.queues.tree import TreeFile
+from subak.simulator.failures.plan import FailurePlan
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.workload.google_like.parameters import Parameters
 
 # What stands for a kind of file: its struct, a text in order, and the commands that read it (FILE is its name). All

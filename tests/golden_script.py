@@ -13,7 +13,7 @@
     late KILL 2 by 1.5                        the second KILL comes so much later
     again LAUNCH 1 after 3 5                  the first LAUNCH comes twice more, so long after it was sent
     terms retries=1 backoff=1 losses_max=0 wait_max=5 run_max=5
-    fate 1 fails=2 after=0.5 cancel=3         of task 1: two attempts fail after 0.5 s each; it is cancelled at 3 s
+    plan 1 fails=2 after=0.5 cancel=3         of task 1: two attempts fail after 0.5 s each; it is cancelled at 3 s
     room 4                                    attempts that a local master can note
     hold after 2                              seconds, before machines are held back for who is passed over
     outbox 1                                  messages that a walk may post before it stops
@@ -41,13 +41,13 @@ from subak.placement.claims import STATUSES
 from subak.resources import Resource
 from subak.simulator.engine.heap import SEQUENCE, SIZE, insert
 from subak.simulator.engine.state import LOOP_DONE, NOW
+from subak.simulator.failures.planned import Planned
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.simulator.federated.line import PUT, TAKEN, all_events
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import ARRIVING, enter, release_slot
 from subak.simulator.federated.simulate import open_federated
-from subak.simulator.mishaps.fates import Fates
 from subak.simulator.torture.invariants import Watch
 from subak.simulator.torture.message_text import MASK, event_words
 from subak.simulator.torture.torture import next_event
@@ -65,7 +65,8 @@ class Script:
         self.settings, self.faults = {"service_scale": 0.0, "heartbeat": 1000.0, "local_masters": 1}, {}
         self.machines, self.changes, self.jobs = [], [], []
         self.crashes, self.cuts, self.hidden, self.until = [], [], set(), math.inf
-        self.aimed, self.terms, self.fates, self.room, self.outbox, self.hold_back_after = {}, {}, {}, 0, 256, math.inf
+        self.aimed, self.terms, self.planned = {}, {}, {}
+        self.room, self.outbox, self.hold_back_after = 0, 256, math.inf
         self.all = False
         for line in text.splitlines():
             words = line.split("#")[0].split()
@@ -108,8 +109,8 @@ class Script:
     def read_terms(self, *pairs):
         self.terms.update(values(pairs))
 
-    def read_fate(self, task, *pairs):
-        self.fates[int(task)] = values(pairs)
+    def read_plan(self, task, *pairs):
+        self.planned[int(task)] = values(pairs)
 
     def read_room(self, rows):
         self.room = int(rows)
@@ -136,7 +137,7 @@ class Script:
 
     def failures(self):
         """What befalls tasks, and TERMS[task]; None where all finish."""
-        if not (self.fates or self.terms):
+        if not (self.planned or self.terms):
             return None
         tasks = sum(len(job["arrives"].split(",")) for job in self.jobs)
         terms = np.zeros(tasks, TERMS)
@@ -144,10 +145,10 @@ class Script:
             terms[name] = value
 
         def column(name, default, kind):
-            return np.array([self.fates.get(task, {}).get(name, default) for task in range(tasks)], kind)
+            return np.array([self.planned.get(task, {}).get(name, default) for task in range(tasks)], kind)
 
-        return Fates(column("fails", 0, np.int16), column("after", math.inf, np.float64), np.full(tasks, 7, np.int16),
-                     column("cancel", math.inf, np.float64)), terms
+        return Planned(column("fails", 0, np.int16), column("after", math.inf, np.float64), np.full(tasks, 7, np.int16),
+                       column("cancel", math.inf, np.float64)), terms
 
     def workload(self):
         tasks = sorted(

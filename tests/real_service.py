@@ -26,7 +26,7 @@ STEP_S, PAUSE_S = 0.02, 0.001  # of the federation's time, and of the clock
 class Attempts:
     """What agents are told to run, and how it ends; in the place of torture's watch."""
 
-    def fate(self, attempt):
+    def ending(self, attempt):
         word, *rest = attempt.command
         seconds = 0.0 if word in ("true", "echo", "false", "exit") else 1e9
         return seconds, int(rest[0]) if word == "exit" else int(word == "false")

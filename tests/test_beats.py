@@ -173,7 +173,7 @@ def drawn(seed):
         case, settings=base, plan=case.plan if faulty else None,
         tasks=[(stage, slower * arrival, slower * run_time) for stage, arrival, run_time in case.tasks],
         changes=[(slower * time, *others) for time, *others in case.changes],
-        fates=[(fails, slower * after, slower * cancel) for fails, after, cancel in case.fates],
+        planned=[(fails, slower * after, slower * cancel) for fails, after, cancel in case.planned],
         trees=[(slower * time, weights) for time, weights in case.trees])
     interval = float(random.choice([0.3, 7.0, 60.0, 1000.0])) * max(slower / 100.0, 1.0)
     until = slower * float(random.choice([2.0, 5.0, math.inf, math.inf]))

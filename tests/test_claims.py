@@ -46,8 +46,9 @@ SPECS = [JobSpec(Metadata("job"), "a", (Stage("main", ("true", str(number)), res
          for number in range(200)]
 SPECS.append(JobSpec(Metadata("again"), "a", (
     Stage("main", ("true", "200"), resources={"cpu": 1}, retries=3, backoff_s=0.1, grace_s=3.0),)))
-FATES = {200: ((0.1, 1), (1000.0, 0))}  # it fails once
-JOBS = tuple(JobCase(0.0, str(number), spec, (FATES.get(number, ((1000.0, 0),)),)) for number, spec in enumerate(SPECS))
+ENDINGS = {200: ((0.1, 1), (1000.0, 0))}  # it fails once
+JOBS = tuple(JobCase(0.0, str(number), spec, (ENDINGS.get(number, ((1000.0, 0),)),))
+             for number, spec in enumerate(SPECS))
 
 
 @pytest.mark.parametrize(("changes", "attempt", "wanted"), [

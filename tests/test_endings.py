@@ -32,7 +32,7 @@ from subak.report.console import Console
 from subak.report.explain import explain
 from subak.report.page import write_report
 from subak.report.terminal import run_panel
-from subak.simulator.mishaps.failure_plan import FailurePlan, Rule
+from subak.simulator.failures.plan import FailurePlan, Rule
 from subak.simulator.results import attempts_lost, task_table
 from subak.simulator.simulate import simulate
 from subak.workload.samples import sample_folder

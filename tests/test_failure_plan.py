@@ -8,9 +8,9 @@ import pytest
 from small import plain, staged
 from subak.errors import InputError
 from subak.federation.megha.jobs import TERMS
-from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, Rule, read_failure_plan
-from subak.simulator.mishaps.fate_draws import draw_fates, rules_of_stages
-from subak.simulator.mishaps.fates import ALWAYS, KILLED, NEVER
+from subak.simulator.failures.draws import draw_failures, rules_of_stages
+from subak.simulator.failures.plan import FailurePlan, PlanError, Rule, read_failure_plan
+from subak.simulator.failures.planned import ALWAYS, KILLED, NEVER
 from subak.workload.table import make_workload
 
 REFUSED = {
@@ -87,7 +87,7 @@ def test_a_rule_is_for_what_it_names(given, stages):
 
 def test_the_last_rule_that_fits_holds():
     plan = FailurePlan(task=[Rule(retries=1), Rule(queue="a", retries=2), Rule(queue="a/x", stage="map", retries=3)])
-    _, terms = draw_fates(plan, organisation(), 1)
+    _, terms = draw_failures(plan, organisation(), 1)
     assert terms["retries"].tolist() == [3, 3, *[2] * 6, *[1] * 8]
 
 
@@ -106,9 +106,9 @@ def test_a_name_that_nothing_has_is_refused(given, said):
 def test_gangs_are_not_tried_again():
     plan = FailurePlan(task=[Rule(queue="a"), Rule(queue="ab", retries=2)])
     with pytest.raises(PlanError, match=r"task.retries: must be 0 for gangs, .* not 2; stage reduce of job j20 is one"):
-        draw_fates(plan, organisation(gangs=[5]), 1)
-    draw_fates(FailurePlan(task=[*plan.task, Rule(gang=True)]), organisation(gangs=[5]), 1)
-    draw_fates(plan, organisation(gangs=[5], tasks_each=1), 1)  # one task alone is no gang
+        draw_failures(plan, organisation(gangs=[5]), 1)
+    draw_failures(FailurePlan(task=[*plan.task, Rule(gang=True)]), organisation(gangs=[5]), 1)
+    draw_failures(plan, organisation(gangs=[5], tasks_each=1), 1)  # one task alone is no gang
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -126,32 +126,32 @@ def near(share, expected):
 
 
 def test_attempts_fail_with_the_probability_of_their_rule():
-    fates, _ = draw_fates(FailurePlan(task=[Rule(fail=0.3, exit_code=7)]), many(), 1)
+    planned, _ = draw_failures(FailurePlan(task=[Rule(fail=0.3, exit_code=7)]), many(), 1)
     for attempts in range(1, 5):
-        assert near((fates.fails >= attempts).mean(), 0.3**attempts)
-    assert (fates.code == 7).all()
-    assert (fates.after < 10).all()
-    assert near((fates.after < 2.5).mean(), 0.25)
-    assert np.isinf(fates.cancel_at).all()
+        assert near((planned.fails >= attempts).mean(), 0.3**attempts)
+    assert (planned.code == 7).all()
+    assert (planned.after < 10).all()
+    assert near((planned.after < 2.5).mean(), 0.25)
+    assert np.isinf(planned.cancel_at).all()
 
 
 def test_certain_failure_has_no_end():
-    fates, _ = draw_fates(FailurePlan(task=[Rule(fail=1.0, fail_after=0.25)]), plain((0, 8, 1), (1, 4, 1)), 1)
-    assert fates.fails.tolist() == [ALWAYS, ALWAYS]
-    assert fates.after.tolist() == [2.0, 1.0]
+    planned, _ = draw_failures(FailurePlan(task=[Rule(fail=1.0, fail_after=0.25)]), plain((0, 8, 1), (1, 4, 1)), 1)
+    assert planned.fails.tolist() == [ALWAYS, ALWAYS]
+    assert planned.after.tolist() == [2.0, 1.0]
 
 
 def test_attempts_that_run_on_are_a_share_of_those_that_do_not_finish():
-    fates, terms = draw_fates(FailurePlan(task=[Rule(fail=0.1, overrun=0.3, run_max=20.0)]), many(), 1)
-    bad = fates.fails > 0
+    planned, terms = draw_failures(FailurePlan(task=[Rule(fail=0.1, overrun=0.3, run_max=20.0)]), many(), 1)
+    bad = planned.fails > 0
     assert near(bad.mean(), 0.4)
-    assert near((bad & np.isinf(fates.after)).mean(), 0.3)
+    assert near((bad & np.isinf(planned.after)).mean(), 0.3)
     assert (terms["run_max"] == 20.0).all()
 
 
 def test_users_cancel_an_exponential_time_after_the_arrival():
-    fates, _ = draw_fates(FailurePlan(task=[Rule(cancel=0.5, cancel_after=100.0)]), many(), 1)
-    waited = (fates.cancel_at - np.arange(MANY))[np.isfinite(fates.cancel_at)]
+    planned, _ = draw_failures(FailurePlan(task=[Rule(cancel=0.5, cancel_after=100.0)]), many(), 1)
+    waited = (planned.cancel_at - np.arange(MANY))[np.isfinite(planned.cancel_at)]
     assert near(waited.size / MANY, 0.5)
     assert (waited >= 0).all()
     assert abs(waited.mean() - 100) < 5 * 100 / math.sqrt(waited.size)
@@ -160,7 +160,7 @@ def test_users_cancel_an_exponential_time_after_the_arrival():
 
 def test_the_same_seeds_draw_the_same_and_others_do_not():
     plan = FailurePlan(seed=3, task=[Rule(fail=0.3, cancel=0.2, cancel_after=5.0)])
-    first, again, other_run, other_plan = (draw_fates(*each)[0] for each in (
+    first, again, other_run, other_plan = (draw_failures(*each)[0] for each in (
         (plan, many(), 1), (plan, many(), 1), (plan, many(), 2), (FailurePlan(seed=4, task=plan.task), many(), 1)))
     assert all(one.tobytes() == other.tobytes() for one, other in zip(first, again, strict=True))
     assert (first.fails != other_run.fails).any()
@@ -168,20 +168,20 @@ def test_the_same_seeds_draw_the_same_and_others_do_not():
 
 
 def test_with_a_larger_probability_the_same_tasks_fail_and_more():
-    seldom, often = (draw_fates(FailurePlan(task=[Rule(fail=fail)]), many(), 1)[0].fails for fail in (0.1, 0.2))
+    seldom, often = (draw_failures(FailurePlan(task=[Rule(fail=fail)]), many(), 1)[0].fails for fail in (0.1, 0.2))
     assert (often >= seldom).all()
     assert (often > seldom).any()
 
 
 def test_a_task_without_an_end_does_not_fail_by_itself():
-    fates, _ = draw_fates(FailurePlan(task=[Rule(fail=1.0)]), plain((0, math.inf, 1), (0, 4, 1)), 1)
-    assert fates.fails.tolist() == [0, ALWAYS]
+    planned, _ = draw_failures(FailurePlan(task=[Rule(fail=1.0)]), plain((0, math.inf, 1), (0, 4, 1)), 1)
+    assert planned.fails.tolist() == [0, ALWAYS]
 
 
 def test_without_a_rule_everything_finishes_on_terms_that_forbid_nothing():
-    fates, terms = draw_fates(FailurePlan(), plain((0, 1, 1), (0, 1, 1)), 1)
-    assert fates.fails.tolist() == [0, 0]
-    assert fates.cancel_at.tolist() == [NEVER, NEVER]
+    planned, terms = draw_failures(FailurePlan(), plain((0, 1, 1), (0, 1, 1)), 1)
+    assert planned.fails.tolist() == [0, 0]
+    assert planned.cancel_at.tolist() == [NEVER, NEVER]
     assert terms.dtype == TERMS
     assert terms.tolist() == [(0, ALWAYS, 0.0, NEVER, NEVER)] * 2
 
@@ -197,20 +197,20 @@ def recorded(*outcomes, run_time=5.0):
 
 def test_what_was_recorded_as_failed_or_killed_is_so_again():
     workload = recorded("FINISH", "FAIL", "KILL", "EVICT", "LOST", "CENSORED", None)
-    fates, terms = draw_fates(FailurePlan(recorded=True, task=[Rule(exit_code=9)]), workload, 1)
-    assert fates.fails.tolist() == [0, ALWAYS, ALWAYS, 0, 0, 0, 0]
-    assert (fates.after[1:3].tolist(), fates.code[1:3].tolist()) == ([5.0, 5.0], [9, KILLED])
-    assert np.isinf(fates.cancel_at).all()
+    planned, terms = draw_failures(FailurePlan(recorded=True, task=[Rule(exit_code=9)]), workload, 1)
+    assert planned.fails.tolist() == [0, ALWAYS, ALWAYS, 0, 0, 0, 0]
+    assert (planned.after[1:3].tolist(), planned.code[1:3].tolist()) == ([5.0, 5.0], [9, KILLED])
+    assert np.isinf(planned.cancel_at).all()
     assert (terms["retries"] == 0).all()
-    ignored, _ = draw_fates(FailurePlan(), workload, 1)
+    ignored, _ = draw_failures(FailurePlan(), workload, 1)
     assert not ignored.fails.any()
 
 
 def test_what_was_recorded_as_killed_but_has_no_end_goes_on():
-    fates, _ = draw_fates(FailurePlan(recorded=True), recorded("KILL", "FAIL", run_time=math.inf), 1)
-    assert not fates.fails.any()
+    planned, _ = draw_failures(FailurePlan(recorded=True), recorded("KILL", "FAIL", run_time=math.inf), 1)
+    assert not planned.fails.any()
 
 
 def test_a_trace_that_recorded_no_outcome_is_refused():
     with pytest.raises(PlanError, match=r"recorded: the tasks of workload .* have no column outcome"):
-        draw_fates(FailurePlan(recorded=True), plain((0, 1, 1)), 1)
+        draw_failures(FailurePlan(recorded=True), plain((0, 1, 1)), 1)

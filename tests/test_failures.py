@@ -8,7 +8,7 @@ from small import CPU, fleet_of, plain
 from subak.federation.settings import Federation
 from subak.measures.of_run import outcome_counts
 from subak.policy import find_scheduler
-from subak.simulator.mishaps.failure_plan import FailurePlan, Rule
+from subak.simulator.failures.plan import FailurePlan, Rule
 from subak.simulator.results import attempt_table, task_table
 from subak.simulator.simulate import simulate
 from subak.workload.table import make_workload

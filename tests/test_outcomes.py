@@ -24,7 +24,7 @@ from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.torture import INTERVAL, Case, Stage, Terms, build, failures_of, next_event
 
 NEVER = math.inf
-FINE = (0, NEVER, NEVER)  # the fate of a task that finishes
+FINE = (0, NEVER, NEVER)  # of a task that finishes
 PLAIN = Federation(global_masters=1, local_masters=1, delay=0.0, service_scale=0.0, heartbeat=1.0)
 ALONE = [Stage(0, (1, 0))]
 
@@ -33,12 +33,12 @@ def terms(retries=0, losses_max=30_000, backoff=1.0, wait_max=NEVER, run_max=NEV
     return Terms(retries, losses_max, backoff, wait_max, run_max)
 
 
-def ended(tasks, fates, on, stages=ALONE, machines=((1, 1),), changes=()):
+def ended(tasks, planned, on, stages=ALONE, machines=((1, 1),), changes=()):
     """The federation when nothing goes on any more. A task is (stage, arrival, run time)."""
     jobs = 1 + max(stage.job for stage in stages)
     case = Case(seed=1, machines=list(machines), racks=[""] * len(machines), absent=[], changes=list(changes),
                 queues=["a"] * jobs, stages=list(stages), tasks=list(tasks), settings=PLAIN, plan=None,
-                fates=list(fates), terms=on)
+                planned=list(planned), terms=on)
     opened = open_federated(*build(case), MEGHA, PLAIN, 1, INTERVAL, NEVER, compiled=False, failures=failures_of(case))
     while next_event(opened)[0] != LOOP_DONE:
         pass
@@ -88,8 +88,8 @@ def test_a_task_is_cancelled_when_it_comes_and_while_it_runs(cancel_at, attempts
 
 
 def test_a_task_is_cancelled_while_it_waits_and_the_next_goes_on():
-    tasks, fates = [(0, 0.0, 5.0), (0, 0.5, 5.0), (0, 0.6, 1.0)], [FINE, (0, NEVER, 2.0), FINE]
-    opened = ended(tasks, fates, terms())
+    tasks, planned = [(0, 0.0, 5.0), (0, 0.5, 5.0), (0, 0.6, 1.0)], [FINE, (0, NEVER, 2.0), FINE]
+    opened = ended(tasks, planned, terms())
     assert said(opened, 1)[:3] == ("CANCELLED", CANCELLED, 0)
     assert said(opened, 2) == ("FINISHED", FINISHED_WELL, 1, 0, 5.0, "FINISHED")
 

@@ -18,7 +18,7 @@ from subak.experiment.run import load_inputs, simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.run_folders import load_runs
 from subak.policy import find_scheduler
-from subak.simulator.mishaps.failure_plan import FailurePlan
+from subak.simulator.failures.plan import FailurePlan
 from subak.simulator.recorded import _edges
 from subak.simulator.results import attempt_table, task_table, timeline_table
 from subak.simulator.simulate import simulate

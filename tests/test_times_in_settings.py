@@ -17,8 +17,8 @@ from subak.placement.lotes.settings import LotesSettings
 from subak.quantities import times_of
 from subak.queues.tree import TreeChange
 from subak.settings import DURATION
+from subak.simulator.failures.plan import FailurePlan, Rule
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
-from subak.simulator.mishaps.failure_plan import FailurePlan, Rule
 from subak.toml_files import convert, read_toml
 from subak.workload.google_like.parameters import Diurnal, Makespans, Parameters
 

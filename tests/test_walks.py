@@ -34,7 +34,7 @@ def test_a_turn_meets_more_tasks_that_were_given_up_than_the_outbox_holds(wait_m
     count = 150
     case = Case(
         seed=1, machines=[(1, 1)], racks=[""], absent=[], changes=[], queues=["a"], stages=[Stage(0, (1, 0))],
-        tasks=[(0, 0.0, 3.0)] * count, plan=None, outbox=0, fates=[(0, math.inf, cancelled)] * count,
+        tasks=[(0, 0.0, 3.0)] * count, plan=None, outbox=0, planned=[(0, math.inf, cancelled)] * count,
         terms=Terms(0, 0, 0.0, wait_max, math.inf),
         settings=Federation(global_masters=1, local_masters=1, heartbeat=math.inf, delay=0.0, service_scale=0.0,
                             queue_order=turns))

@@ -8,8 +8,8 @@ from subak.federation.messages import PROFILES, Profile
 from subak.federation.settings import Federation, supported_by
 from subak.placement.schedulers import SCHEDULERS
 from subak.simulator import federated_results
+from subak.simulator.failures import plan as failure_plan
 from subak.simulator.federated import fault_plan
-from subak.simulator.mishaps import failure_plan
 
 
 def federations() -> list[str]:

@@ -48,8 +48,8 @@ from subak.settings import changed_settings, used_by
 from subak.simulator.beforehand import refuse_gangs, refuse_inputs
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.engine.run_loop import Progress
+from subak.simulator.failures.plan import FailurePlan, PlanError, read_failure_plan
 from subak.simulator.federated.fault_plan import FaultPlan, RoleError, read_fault_plan
-from subak.simulator.mishaps.failure_plan import FailurePlan, PlanError, read_failure_plan
 from subak.simulator.outcome import HeldRun, Outcome
 from subak.simulator.results import attempts_lost
 from subak.simulator.settings import FOREVER, RunSettings

@@ -10,12 +10,12 @@ from subak.queues.fair_orders import refuse_collapsed
 from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tree import TreeFile, changed, refuse_changes, tree_of_paths
 from subak.resources import same_resources
+from subak.simulator.failures.draws import refuse_plan
+from subak.simulator.failures.plan import FailurePlan
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.fault_plan import FaultPlan, faults_of
 from subak.simulator.federated.megha_setup import find_queues
 from subak.simulator.federated.simulate import refuse_limits
-from subak.simulator.mishaps.failure_plan import FailurePlan
-from subak.simulator.mishaps.fate_draws import refuse_plan
 from subak.simulator.recorded import refuse_unrecorded
 from subak.workload.table import Workload
 

@@ -27,10 +27,10 @@ from subak.simulator.engine.estimates import with_estimates
 from subak.simulator.engine.run_loop import Progress, run_to_end
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import LOOP_DONE, Simulation
+from subak.simulator.failures.plan import FailurePlan
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.simulator.federated.simulate import simulate_federated
-from subak.simulator.mishaps.failure_plan import FailurePlan
 from subak.simulator.outcome import Outcome
 from subak.simulator.recorded import replay
 from subak.simulator.settings import refuse_told

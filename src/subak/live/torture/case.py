@@ -45,12 +45,12 @@ class MachineCase(Struct, frozen=True):
 
 
 class JobCase(Struct, frozen=True):
-    """A job, submitted under *client*; *fates*: of each attempt of each task, in turn, seconds and exit code."""
+    """A job, submitted under *client*; *endings*: of each attempt of each task, in turn, seconds and exit code."""
 
     at: float
     client: str
     spec: JobSpec
-    fates: tuple[tuple[tuple[float, int], ...], ...]
+    endings: tuple[tuple[tuple[float, int], ...], ...]
 
 
 class Wish(Struct, frozen=True):
@@ -165,16 +165,16 @@ def _job(random: np.random.Generator, case: Case, number: int) -> JobCase:
         stages.append(_stage(random, case, f"{number}", f"s{place}", before))
     queue = str(random.choice([queue.path for queue in case.queues]))
     tasks = sum(stage.tasks for stage in stages)
-    fates = tuple(tuple(_fate(random) for _ in range(1 + random.integers(3))) for _ in range(tasks))
+    endings = tuple(tuple(_ending(random) for _ in range(1 + random.integers(3))) for _ in range(tasks))
     return JobCase(_time(random, 0.9 * case.over_at), f"client {number}", JobSpec(Metadata("j"), queue, tuple(stages)),
-                   fates)
+                   endings)
 
 
 def _time(random: np.random.Generator, until: float) -> float:
     return round(float(random.uniform(0.0, until)), 4)
 
 
-def _fate(random: np.random.Generator) -> tuple[float, int]:
+def _ending(random: np.random.Generator) -> tuple[float, int]:
     return float(random.choice([0.0, 0.05, 0.3, 1.0, 2.5, 8.0])), int(random.random() < 0.2)
 
 
@@ -217,7 +217,7 @@ def _wishes(random: np.random.Generator, case: Case, jobs: tuple[JobCase, ...]) 
         what, at = str(random.choice(ASKS)), _time(random, case.over_at)
         if what == "cancel":
             job = int(random.integers(len(jobs)))
-            index = int(random.integers(len(jobs[job].fates))) if random.random() < 0.5 else -1
+            index = int(random.integers(len(jobs[job].endings))) if random.random() < 0.5 else -1
             wishes.append(Wish(max(at, jobs[job].at), what, job, index))
             continue
         machine = int(random.integers(len(case.machines)))
@@ -253,7 +253,7 @@ def _growing(case: Case) -> Case:
     change = QueueChange(max(last.at, at) + 1.5, (*last.queues, QueueSetup(GROWN, master)))
     stage = Stage("s0", ("work", f"{number}"), 2, resources={CPU: 500, MEMORY: 256})
     job = JobCase(change.at + 1.0, f"client {number}", JobSpec(Metadata("j"), GROWN, (stage,)),
-                  tuple((_fate(random),) for _ in range(2)))
+                  tuple((_ending(random),) for _ in range(2)))
     return structs.replace(case, growth=growth, changes=(*case.changes, change), jobs=(*case.jobs, job))
 
 
@@ -342,7 +342,7 @@ def smaller(case: Case) -> Iterator[Case]:
     for number, job in enumerate(case.jobs):
         if len(job.spec.stages) > 1:
             spec = structs.replace(job.spec, stages=job.spec.stages[:-1])
-            short = structs.replace(job, spec=spec, fates=job.fates[: spec.task_count])
+            short = structs.replace(job, spec=spec, endings=job.endings[: spec.task_count])
             yield _with_targets(case, jobs=(*case.jobs[:number], short, *case.jobs[number + 1 :]))
 
 
@@ -364,7 +364,7 @@ def _with_targets(case: Case, **changes: tuple[object, ...]) -> Case:
         elif wish.what == "cancel" and wish.target < len(clients):
             now = {job.client: number for number, job in enumerate(case.jobs)}
             job = now.get(clients[wish.target])
-            if job is not None and wish.index < len(case.jobs[job].fates):
+            if job is not None and wish.index < len(case.jobs[job].endings):
                 wishes.append(structs.replace(wish, target=job))
     return structs.replace(case, wishes=tuple(wishes))
 

@@ -115,10 +115,10 @@ class Machines:
         return Lease(timing.agent_lease, timing.agent_grace)
 
     def _seconds_of(self, attempt: AttemptToRun) -> float:
-        return self.world.watch.fate(attempt)[0]
+        return self.world.watch.ending(attempt)[0]
 
     def _ending_of(self, attempt: AttemptToRun) -> Ending:
-        return Ending(EXITED, self.world.watch.fate(attempt)[1])
+        return Ending(EXITED, self.world.watch.ending(attempt)[1])
 
     # -- workers -------------------------------------------------------------------------------------------------------
 

@@ -72,11 +72,11 @@ class Watch:
         elif before[0] != task:
             raise BrokenError(f"{attempt.key} is of task {task} on {machine.process.name}, and of {before[0]}")
 
-    def fate(self, attempt: AttemptToRun) -> tuple[float, int]:
+    def ending(self, attempt: AttemptToRun) -> tuple[float, int]:
         """Return for how many seconds an attempt runs, and its exit code."""
         (job, index), number = self.attempts[attempt.key]
-        fates = self.jobs[str(job)].fates[index]
-        return fates[min(number, len(fates) - 1)]
+        endings = self.jobs[str(job)].endings[index]
+        return endings[min(number, len(endings) - 1)]
 
     def see(self, machine: Machine, news: Sequence[Event], now: float) -> None:
         """Take in what has happened at an agent."""

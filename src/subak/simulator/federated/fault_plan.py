@@ -40,8 +40,7 @@ from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, SUBM
 from subak.federation.settings import Federation
 from subak.placement.hold_back import TIMES_MAX
 from subak.quantities import Seconds
-from subak.simulator.federated.network import TIMEOUT, Network
-from subak.simulator.mishaps.faults import (
+from subak.simulator.failures.faults import (
     ACTION_CRASH,
     ACTION_RESTART,
     DUPLICATION,
@@ -58,6 +57,7 @@ from subak.simulator.mishaps.faults import (
     TIMER_LATE,
     Faults,
 )
+from subak.simulator.federated.network import TIMEOUT, Network
 from subak.toml_files import read_toml
 
 FOREVER = math.inf

@@ -86,6 +86,7 @@ from subak.simulator.engine.state import (
     WAITING_NOW,
     Simulation,
 )
+from subak.simulator.failures.planned import KILLED
 from subak.simulator.federated.heartbeats.beats import (
     BINADE_END,
     EVENTS_A_ROUND,
@@ -120,7 +121,6 @@ from subak.simulator.federated.network import (
     transmit,
 )
 from subak.simulator.federated.timeline import record_messages, turn_interval
-from subak.simulator.mishaps.fates import KILLED
 
 HANDLE, NOTHING, MESSAGES_FULL, QUEUES_CHANGE = 10, 11, 12, 13  # beside the reasons for which a loop comes back
 IDLE = 4  # of the services, behind those of the roles: what passes over heartbeats
@@ -295,7 +295,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     sim.claims.status[task] = TASK_FINISHED if reason == NO_REASON else TASK_BLOCKED
     to_role(due, EXITED, machine, net.number[task], machine)
     due[0]["handle"], due[0]["attempt"] = net.handle[task], net.attempt[task]
-    due[0]["reason"], due[0]["code"] = reason, net.fates.code[task] if reason == HAS_FAILED else 0
+    due[0]["reason"], due[0]["code"] = reason, net.planned.code[task] if reason == HAS_FAILED else 0
     return HANDLE
 
 
@@ -407,8 +407,8 @@ def ends_by_itself(sim: Simulation, task: int) -> bool:
 def cut_short(sim: Simulation, net: Network, task: int, limit: float) -> None:
     """Note when, and why, the attempt that begins will end, if it will not finish: it fails, or runs for too long."""
     seconds, net.why[task] = sim.tasks.run_time[task], NO_REASON
-    if net.failed[task] < net.fates.fails[task]:
-        seconds, net.why[task] = net.fates.after[task], CANCELLED if net.fates.code[task] == KILLED else HAS_FAILED
+    if net.failed[task] < net.planned.fails[task]:
+        seconds, net.why[task] = net.planned.after[task], CANCELLED if net.planned.code[task] == KILLED else HAS_FAILED
     if limit < seconds:
         seconds, net.why[task] = limit, RAN_TOO_LONG
     sim.cut[task] = -1.0 if net.why[task] == NO_REASON else seconds

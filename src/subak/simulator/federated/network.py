@@ -37,6 +37,16 @@ from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
 from subak.simulator.engine.state import FIRST_RESOURCE, NEXT_ARRIVAL, UNREAD_FROM, Simulation
+from subak.simulator.failures.faults import (
+    REPLAY,
+    Faults,
+    build_faults,
+    is_cut,
+    message_fault,
+    old_message,
+    timer_delay,
+)
+from subak.simulator.failures.planned import Planned, nothing_planned
 from subak.simulator.federated.heartbeats.beats import (
     IS_ON,
     NEXT_BEAT,
@@ -63,16 +73,6 @@ from subak.simulator.federated.line import (
     may_join,
     take_first,
     with_longer_line,
-)
-from subak.simulator.mishaps.fates import Fates, no_fates
-from subak.simulator.mishaps.faults import (
-    REPLAY,
-    Faults,
-    build_faults,
-    is_cut,
-    message_fault,
-    old_message,
-    timer_delay,
 )
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
@@ -131,7 +131,7 @@ class Network(NamedTuple):
     cluster: np.ndarray  # int32[machine], where roles are DRIVEN
     is_there: np.ndarray  # bool[machine], as the operator last said
     changed_to: np.ndarray  # int32[change], the configuration a machine changes to, NOBODY: it leaves; where DRIVEN
-    fates: Fates
+    planned: Planned
     why: np.ndarray  # int8[task], for which reason the present attempt ends; empty where all finish
     failed: np.ndarray  # int16[task], attempts that ended by themselves without finishing; likewise
     failed_seconds: np.ndarray  # float64[task], for which these had run; likewise
@@ -160,7 +160,7 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
         processing=np.zeros(tasks), at_worker=np.zeros(tasks), communication=np.zeros(tasks),
         batch=np.ones(tasks, np.int32), submitter=np.zeros(0, np.int32),
         cluster=np.zeros(0, np.int32), is_there=np.zeros(0, np.bool_), changed_to=np.zeros(0, np.int32),
-        fates=no_fates(), why=np.zeros(0, np.int8), failed=np.zeros(0, np.int16), failed_seconds=np.zeros(0),
+        planned=nothing_planned(), why=np.zeros(0, np.int8), failed=np.zeros(0, np.int16), failed_seconds=np.zeros(0),
         cancel_time=np.zeros(0), cancel_task=np.zeros(0, np.int32),
         faults=build_faults(),
     )

@@ -16,11 +16,11 @@ from subak.federation.messages import (
 )
 from subak.marks import Functions, call, inlined, noinline
 from subak.simulator.engine.state import NOW, UNTIL, Simulation
+from subak.simulator.failures.faults import ACTION_CRASH, ACTION_RESTART
 from subak.simulator.federated.heartbeats.beats import IS_ON
 from subak.simulator.federated.heartbeats.idle import HEAR
 from subak.simulator.federated.loop import IDLE, carry_out_apart, next_instant, to_role
 from subak.simulator.federated.network import CLUSTERS, Network, settle_all, touch
-from subak.simulator.mishaps.faults import ACTION_CRASH, ACTION_RESTART
 
 
 @inlined

@@ -25,6 +25,9 @@ from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import LoopResult, Progress, run_to_end
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.failures.draws import draw_failures
+from subak.simulator.failures.plan import FailurePlan
+from subak.simulator.failures.planned import NEVER, Planned
 from subak.simulator.federated.engine import Services, build_services
 from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_seconds, refuse_late_timers, under_faults
 from subak.simulator.federated.heartbeats.beats import TOUCHED, arm_beats
@@ -42,9 +45,6 @@ from subak.simulator.federated.network import (
     build_network,
     with_more_room,
 )
-from subak.simulator.mishaps.failure_plan import FailurePlan
-from subak.simulator.mishaps.fate_draws import draw_fates
-from subak.simulator.mishaps.fates import NEVER, Fates
 from subak.workload.table import Workload
 
 SLOTS_PER_TASK = 4  # messages and timers on their way at once, for each task, at most
@@ -176,7 +176,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     compiled: bool = True,
     rows: int = 0,
     outbox: int = OUTBOX_MORE,
-    failures: tuple[Fates, np.ndarray] | None = None,
+    failures: tuple[Planned, np.ndarray] | None = None,
     in_full: bool = True,
     of_stage: np.ndarray | None = None,
     slots: int = 0,
@@ -221,7 +221,7 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     network.size[MARGIN] = margin
     network.idle[TIMEOUT] = quiet_seconds(settings, hold_back_after)
     if failures is not None:
-        network = _with_fates(network, *failures)
+        network = _with_planned(network, *failures)
     if faults is not None:
         network = arm_faults(faults, settings, network, order, hold_back_after)
     roles = architecture.build(instance)
@@ -309,11 +309,11 @@ def refuse_limits(file: TreeFile) -> None:
 
 def _drawn(
     failures: FailurePlan, architecture: Architecture, workload: Workload, seed: int
-) -> tuple[Fates, np.ndarray]:
+) -> tuple[Planned, np.ndarray]:
     """Return what befalls the tasks of a run, and on which terms they are run."""
     if not architecture.mends:
         raise InputError("failures: only megha and central know of them; in the other federations every task finishes")
-    return draw_fates(failures, workload, seed)
+    return draw_failures(failures, workload, seed)
 
 
 def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federation, seed: int) -> Network:
@@ -326,15 +326,15 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
     return network
 
 
-def _with_fates(network: Network, fates: Fates, terms: np.ndarray) -> Network:
-    """Return the network on which tasks meet their fates; the run goes on while any may still wait for too long."""
-    by_time = np.argsort(fates.cancel_at, kind="stable")[: int((fates.cancel_at < NEVER).sum())]
+def _with_planned(network: Network, planned: Planned, terms: np.ndarray) -> Network:
+    """Return the network on which tasks fail as planned; the run goes on while any may still wait for too long."""
+    by_time = np.argsort(planned.cancel_at, kind="stable")[: int((planned.cancel_at < NEVER).sum())]
     longest = terms["wait_max"][terms["wait_max"] < NEVER].max(initial=0.0)
     network.idle[TIMEOUT] += longest
     return network._replace(
-        fates=fates, why=np.zeros(fates.fails.size, np.int8), failed=np.zeros(fates.fails.size, np.int16),
-        failed_seconds=np.zeros(fates.fails.size),
-        cancel_time=fates.cancel_at[by_time],
+        planned=planned, why=np.zeros(planned.fails.size, np.int8), failed=np.zeros(planned.fails.size, np.int16),
+        failed_seconds=np.zeros(planned.fails.size),
+        cancel_time=planned.cancel_at[by_time],
         cancel_task=by_time.astype(np.int32))
 
 

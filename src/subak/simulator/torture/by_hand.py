@@ -14,7 +14,7 @@ WITHDRAWN_WHILE_IT_PREEMPTS = Case(
     stages=[Stage(0, (1, 0)), Stage(1, (1, 0))], tasks=[(0, 0.0, 5.0), (1, 1.0, 1.0)], plan=None,
     settings=Federation(global_masters=2, local_masters=1, heartbeat=0.3, delay=0.1, service_scale=0.0,
                         preemption="strict", shares={"a": 0.0, "b": 1.0}),
-    fates=[(0, math.inf, math.inf), (0, math.inf, 1.1)], terms=Terms(0, 30_000, 0.0, math.inf, math.inf))
+    planned=[(0, math.inf, math.inf), (0, math.inf, 1.1)], terms=Terms(0, 30_000, 0.0, math.inf, math.inf))
 
 
 def case_of(seed: int) -> Case:

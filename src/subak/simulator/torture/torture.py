@@ -31,11 +31,11 @@ from subak.simulator.engine.state import (
     NOW,
     ROWS_CLOSED,
 )
+from subak.simulator.failures.planned import Planned
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import TIMEOUT
 from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
-from subak.simulator.mishaps.fates import Fates
 from subak.simulator.torture.at_rest import unrest
 from subak.simulator.torture.coverage import Coverage
 from subak.simulator.torture.folds import Broken
@@ -90,8 +90,8 @@ class Case(msgspec.Struct):
     plan: FaultPlan | None
     rows: int = 0  # of attempts at a local master; 0: as many as can be
     outbox: int = 256  # messages that a walk over tasks may post before it stops
-    fates: list[tuple[int, float, float]] = []  # of each task: attempts that fail, after how long, when it is cancelled
-    terms: Terms | None = None  # where tasks have fates
+    planned: list[tuple[int, float, float]] = []  # of each task: attempts that fail, after how long, when cancelled
+    terms: Terms | None = None  # where failures are planned
     hold_back_after: float = math.inf  # s: machines are held back for who was passed over so long
     trees: list[tuple[float, list[float]]] = []  # from a time on, the weights of the queues, by name
 
@@ -141,9 +141,9 @@ def random_case(seed: int) -> Case:
             changes.append((round(float(random.uniform(0, over_at)), 3), int(random.integers(len(machines))),
                             bool(random.random() < 0.6), cpu, memory))
         changes.sort(key=lambda change: change[0])
-    fates, terms = _random_fates(np.random.default_rng([seed, 34]), tasks)
+    planned, terms = _random_failures(np.random.default_rng([seed, 34]), tasks)
     outbox, alone = int(np.random.default_rng([seed, 35]).choice([1, 1, 4, 256])), len(tasks)
-    tasks, fates, terms = _with_crowd(seed, stages, tasks, fates, terms)
+    tasks, planned, terms = _with_crowd(seed, stages, tasks, planned, terms)
     if len(tasks) > alone:
         outbox = 0  # a walk stops behind its first message
     hold_back_after = float(np.random.default_rng([seed, 46]).choice([math.inf, 0.0, 0.3, 2.0]))
@@ -151,22 +151,22 @@ def random_case(seed: int) -> Case:
     if trees:
         settings = msgspec.structs.replace(settings, shares={})
     return Case(seed, machines, racks, absent, changes, [queues[job % len(queues)] for job in jobs], stages, tasks,
-                settings, plan, rows, outbox, fates, terms, hold_back_after, trees)
+                settings, plan, rows, outbox, planned, terms, hold_back_after, trees)
 
 
 def _with_crowd(
-    seed: int, stages: list[Stage], tasks: list[tuple[int, float, float]], fates: list[tuple[int, float, float]],
+    seed: int, stages: list[Stage], tasks: list[tuple[int, float, float]], planned: list[tuple[int, float, float]],
     terms: Terms | None,
 ) -> tuple[list[tuple[int, float, float]], list[tuple[int, float, float]], Terms | None]:
-    """Return tasks, fates and terms; in one case of sixteen with a crowd of one stage, which is cancelled at once."""
+    """Return tasks, planned failures, terms; in one case of sixteen with a crowd, which is cancelled at once."""
     random = np.random.default_rng([seed, 45])
     single = [task for task in tasks if not stages[task[0]].gang]
     if random.random() > 1 / 16 or not single:
-        return tasks, fates, terms
+        return tasks, planned, terms
     stage, arrival, _ = single[random.integers(len(single))]
-    fates = fates or [(0, math.inf, math.inf)] * len(tasks)
+    planned = planned or [(0, math.inf, math.inf)] * len(tasks)
     cancelled = float(arrival + random.choice([0.5, 1.0, 3.0]))
-    return (tasks + [(stage, arrival, 0.25)] * CROWD, fates + [(0, math.inf, cancelled)] * CROWD,
+    return (tasks + [(stage, arrival, 0.25)] * CROWD, planned + [(0, math.inf, cancelled)] * CROWD,
             terms or Terms(0, 30_000, 0.0, math.inf, math.inf))
 
 
@@ -178,19 +178,19 @@ def _random_trees(random: np.random.Generator, queues: int, over_at: float) -> l
     return [(float(time), random.choice([1.0, 1.0, 2.0, 10.0], queues).tolist()) for time in times]
 
 
-def _random_fates(
+def _random_failures(
     random: np.random.Generator, tasks: list[tuple[int, float, float]]
 ) -> tuple[list[tuple[int, float, float]], Terms | None]:
     """Return what befalls each task of one case of two, and the terms on which they are run."""
     if random.random() < 0.5:
         return [], None
-    fates = []
+    planned = []
     for _, arrival, run_time in tasks:
         fails = int(random.choice([0, 0, 0, 1, 1, 2, 5]))
         after = float(round(random.uniform(0, min(run_time, 4.0)), 3)) if fails else math.inf
         cancelled = float(arrival + round(random.uniform(0, 4.0), 3)) if random.random() < 0.2 else math.inf
-        fates.append((fails, after, cancelled))
-    return fates, Terms(
+        planned.append((fails, after, cancelled))
+    return planned, Terms(
         int(random.integers(0, 4)), int(random.choice([0, 1, 3, 30_000])), float(random.choice([0.0, 0.2, 1.0])),
         float(random.choice([1.0, 3.0, math.inf])), float(random.choice([0.5, 2.0, math.inf])))
 
@@ -291,16 +291,16 @@ def _by_arrival(case: Case) -> list[int]:
     return sorted(range(len(case.tasks)), key=lambda number: case.tasks[number][1])
 
 
-def failures_of(case: Case) -> tuple[Fates, np.ndarray] | None:
+def failures_of(case: Case) -> tuple[Planned, np.ndarray] | None:
     """Return what befalls the tasks of a case, and TERMS[task]; None where all finish."""
     if case.terms is None:
         return None
-    fates = [case.fates[number] for number in _by_arrival(case)]
-    terms = np.zeros(len(fates), TERMS)
+    planned = [case.planned[number] for number in _by_arrival(case)]
+    terms = np.zeros(len(planned), TERMS)
     for name, value in msgspec.structs.asdict(case.terms).items():
         terms[name] = value
-    fails, after, cancel_at = (np.array(column) for column in zip(*fates, strict=True))
-    return Fates(fails.astype(np.int16), after.astype(np.float64), np.full(len(fates), 7, np.int16),
+    fails, after, cancel_at = (np.array(column) for column in zip(*planned, strict=True))
+    return Planned(fails.astype(np.int16), after.astype(np.float64), np.full(len(planned), 7, np.int16),
                  cancel_at.astype(np.float64)), terms
 
 
@@ -435,10 +435,10 @@ def _smaller(case: Case) -> Iterator[Case]:  # noqa: C901, PLR0912
         for first in range(0, len(case.tasks), size):
             kept = case.tasks[:first] + case.tasks[first + size :]
             if kept and len(kept) < len(case.tasks):
-                fates = case.fates[:first] + case.fates[first + size :]
-                yield _without_empty_stages(msgspec.structs.replace(case, tasks=kept, fates=fates))
+                planned = case.planned[:first] + case.planned[first + size :]
+                yield _without_empty_stages(msgspec.structs.replace(case, tasks=kept, planned=planned))
     if case.terms is not None:
-        yield msgspec.structs.replace(case, fates=[], terms=None)
+        yield msgspec.structs.replace(case, planned=[], terms=None)
     if plan is not None:
         for name in ("crash", "cut"):
             for place in range(len(getattr(plan, name))):

@@ -11,11 +11,11 @@ from subak.errors import InputError
 from subak.fleet.table import Fleet
 from subak.output.writing import write_file
 from subak.resources import Resource
-from subak.workload.readers.fates import KEPT
 from subak.workload.readers.files.faults import FIELDS
 from subak.workload.readers.files.stream import Advance
 from subak.workload.readers.load import Load, load_of, refuse_lost
 from subak.workload.readers.options import Options
+from subak.workload.readers.rulings import KEPT
 from subak.workload.table import Workload
 
 CONVERTED_TASKS_MAX = 200_000_000  # some 8 GB while converting
@@ -24,7 +24,7 @@ DROPPED_COLUMNS = ("table", "file", "line", "reason", "column", "value")
 
 
 class Account(msgspec.Struct, frozen=True):
-    """What became of the rows of one table: the fates' counts add up to the rows read."""
+    """What became of the rows of one table: the rulings' counts add up to the rows read."""
 
     table: str
     rows: int
@@ -38,27 +38,27 @@ class Account(msgspec.Struct, frozen=True):
 
 
 def account(table: str, rows: int, used: Mapping[str, int], dropped: Mapping[str, int]) -> Account:
-    """Return a checked account without the fates that nothing met."""
+    """Return a checked account without the rulings that nothing met."""
     result = Account(table, rows, _met(used), _met(dropped))
     result.check()
     return result
 
 
-def kept_of(fated: pl.DataFrame, where: object, rows: str) -> pl.DataFrame:
-    """Return the rows whose `fate` is KEPT. Raises InputError, beginning with *where*, when there is none."""
-    kept = fated.filter(fate=KEPT)
+def kept_of(ruled: pl.DataFrame, where: object, rows: str) -> pl.DataFrame:
+    """Return the rows whose `ruling` is KEPT. Raises InputError, beginning with *where*, when there is none."""
+    kept = ruled.filter(ruling=KEPT)
     if kept.is_empty():
-        most = fated.group_by("fate").len().sort("len", "fate", descending=[True, False])["fate"]
-        raise InputError(f"{where}: none of its {len(fated):,} {rows} can be kept; most: {most[0]}")
+        most = ruled.group_by("ruling").len().sort("len", "ruling", descending=[True, False])["ruling"]
+        raise InputError(f"{where}: none of its {len(ruled):,} {rows} can be kept; most: {most[0]}")
     return kept
 
 
-def kept_load(fated: pl.DataFrame, where: object, rows: str, resources: Sequence[Resource], options: Options,
+def kept_load(ruled: pl.DataFrame, where: object, rows: str, resources: Sequence[Resource], options: Options,
               word: str = "line") -> tuple[pl.DataFrame, tuple[Load, ...]]:
     """Return the rows that are kept, and the load of all. Raises InputError when there is none, or too much is lost."""
-    loads = load_of(fated, resources)
-    refuse_lost(fated, loads, where, word, options)
-    return kept_of(fated, where, rows), loads
+    loads = load_of(ruled, resources)
+    refuse_lost(ruled, loads, where, word, options)
+    return kept_of(ruled, where, rows), loads
 
 
 def with_recorded(tasks: pl.DataFrame) -> pl.DataFrame:
@@ -66,10 +66,10 @@ def with_recorded(tasks: pl.DataFrame) -> pl.DataFrame:
     return tasks if tasks["recorded_start"].count() else tasks.drop("recorded_start")
 
 
-def account_of(table: str, fated: pl.DataFrame) -> Account:
-    """Return the account of rows that have a column `fate`; the most frequent fate comes first."""
-    counts = dict(fated.group_by("fate").len().sort("len", "fate", descending=True).rows())
-    return account(table, len(fated), {KEPT: counts.pop(KEPT, 0)}, counts)
+def account_of(table: str, ruled: pl.DataFrame) -> Account:
+    """Return the account of rows that have a column `ruling`; the most frequent ruling comes first."""
+    counts = dict(ruled.group_by("ruling").len().sort("len", "ruling", descending=True).rows())
+    return account(table, len(ruled), {KEPT: counts.pop(KEPT, 0)}, counts)
 
 
 def refuse_too_many(tasks: float, where: object, hint: str = "") -> None:
@@ -83,21 +83,21 @@ def _met(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: int(count) for name, count in counts.items() if count}
 
 
-def dropped_of(table: str, fated: pl.DataFrame, path: Path) -> pl.DataFrame:
+def dropped_of(table: str, ruled: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Return the rows of one file that are dropped; see `dropped_of_files`."""
-    return dropped_of_files(table, fated.with_columns(file=pl.lit(path.name)))
+    return dropped_of_files(table, ruled.with_columns(file=pl.lit(path.name)))
 
 
-def dropped_of_files(table: str, fated: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows that are dropped, DROPPED_COLUMNS; *fated* has the columns `file`, `line` and `fate`.
+def dropped_of_files(table: str, ruled: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are dropped, DROPPED_COLUMNS; *ruled* has the columns `file`, `line` and `ruling`.
 
     Where a field was none, its column and its value stand there too.
     """
-    gone = fated.filter(pl.col("fate") != KEPT)
+    gone = ruled.filter(pl.col("ruling") != KEPT)
     if "fault" not in gone.columns:
         gone = gone.with_columns(pl.lit(None, pl.String).alias(name) for name in FIELDS)
-    column, value = (pl.when(pl.col("fate") == pl.col("fault")).then(name) for name in FIELDS[1:])
-    return gone.select(table=pl.lit(table), file="file", line=pl.col("line").cast(pl.Int64), reason="fate",
+    column, value = (pl.when(pl.col("ruling") == pl.col("fault")).then(name) for name in FIELDS[1:])
+    return gone.select(table=pl.lit(table), file="file", line=pl.col("line").cast(pl.Int64), reason="ruling",
                        column=column, value=value)
 
 

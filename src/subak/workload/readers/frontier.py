@@ -30,7 +30,7 @@ from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import instant_text
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import workload_of_rows
-from subak.workload.readers.swf_lines import Form, Part, counts_of, header_of, read_parts, row_columns, with_fates
+from subak.workload.readers.swf_lines import Form, Part, counts_of, header_of, read_parts, row_columns, with_rulings
 from subak.workload.table import TIME_0
 
 RESOURCES = (Resource("cpu", 1.0, "cores"), Resource("gpu", 1.0, "GPUs"))
@@ -44,10 +44,10 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read a file, plain or compressed. Raises InputError when too much of it cannot be read, naming the line."""
     parts = read_parts(source, FORM, advance)
     jobs = pl.concat(_sized(part) for part in parts)
-    fated = with_fates(jobs, [], options)
-    all_kept, loads = kept_load(fated, source, "jobs", RESOURCES, options)
+    ruled = with_rulings(jobs, [], options)
+    all_kept, loads = kept_load(ruled, source, "jobs", RESOURCES, options)
     kept = all_kept.sort("submit", maintain_order=True)
-    accounts = (account_of("jobs", fated),)
+    accounts = (account_of("jobs", ruled),)
     remarks = _remarks(jobs, kept, header_of(parts))
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}: {ORIGIN}", LICENCE,
@@ -55,7 +55,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     refuse_too_many(float(kept["count"].sum()), source)
     rows = kept.select("count", "cpu", "gpu", gang=pl.lit(True), **row_columns())
     return Conversion(workload_of_rows(rows, RESOURCES, provenance), None, accounts, remarks,
-                      dropped_of("jobs", fated, source), loads=loads)
+                      dropped_of("jobs", ruled, source), loads=loads)
 
 
 READER = Reader("a file of Frontier's traces, SWF with 21 fields", single_file, read,

@@ -13,10 +13,10 @@ from subak.resources import AMOUNT_MAX, Resource, asked_units
 from subak.tables import ColumnType, Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import refuse_too_many
-from subak.workload.readers.fates import Fate
 from subak.workload.readers.files.faults import Faults
 from subak.workload.readers.files.stream import Block, refuse_lines
 from subak.workload.readers.options import Options
+from subak.workload.readers.rulings import Ruling
 from subak.workload.table import OUTCOMES, TIME_MAX_S, Observed, Workload, workload_of_units
 
 ROW_COLUMNS: dict[str, ColumnType] = {
@@ -41,27 +41,27 @@ NO_COUNT = "number of tasks unknown or 0"
 ZERO_REQUEST = "asks for nothing of anything"
 SEEN_BEFORE = "seen before"
 NEVER_STARTED = "never started, so its run time is unknown"
-FAULTY = Fate(pl.col("fault").is_not_null(), pl.col("fault"))
+FAULTY = Ruling(pl.col("fault").is_not_null(), pl.col("fault"))
 
 
-def again(what: str, *names: str, **more: pl.Expr) -> Fate:
+def again(what: str, *names: str, **more: pl.Expr) -> Ruling:
     """Return the rule that of good rows of one name the first counts; one that cannot be read hides no other."""
     columns = [*map(pl.col, names), *(each.alias(name) for name, each in more.items())]
     first = pl.struct(*columns, pl.col("fault").is_null().alias("is good")).is_first_distinct()
-    return Fate(~first, f"{what} {SEEN_BEFORE}", load=False)
+    return Ruling(~first, f"{what} {SEEN_BEFORE}", load=False)
 
 
-def usual_rules(resources: tuple[Resource, ...], options: Options) -> list[Fate]:
+def usual_rules(resources: tuple[Resource, ...], options: Options) -> list[Ruling]:
     """Return the rules that hold of rows of any format: what is unknown, impossible, or cut."""
     arrival, run_time, count = pl.col("arrival"), pl.col("run_time"), pl.col("count")
     nothing = pl.all_horizontal(pl.col(each.name) == 0 for each in resources)
     return [
-        Fate(arrival.is_null(), NO_ARRIVAL),
-        Fate(run_time.is_null(), NO_RUN_TIME),
-        Fate(run_time < 0, BACKWARDS),
-        Fate(count.is_null() | (count < 1), NO_COUNT),
-        Fate(nothing, ZERO_REQUEST, load=False),
-        Fate((arrival < options.arrival_min) | (arrival >= options.arrival_end), OUTSIDE, load=False),
+        Ruling(arrival.is_null(), NO_ARRIVAL),
+        Ruling(run_time.is_null(), NO_RUN_TIME),
+        Ruling(run_time < 0, BACKWARDS),
+        Ruling(count.is_null() | (count < 1), NO_COUNT),
+        Ruling(nothing, ZERO_REQUEST, load=False),
+        Ruling((arrival < options.arrival_min) | (arrival >= options.arrival_end), OUTSIDE, load=False),
     ]
 
 

@@ -30,11 +30,11 @@ from subak.workload.readers.conversion import (
     notes,
     refuse_too_many,
 )
-from subak.workload.readers.fates import Fate
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import workload_of_rows
-from subak.workload.readers.swf_lines import Form, counts_of, header_of, read_parts, row_columns, with_fates
+from subak.workload.readers.rulings import Ruling
+from subak.workload.readers.swf_lines import Form, counts_of, header_of, read_parts, row_columns, with_rulings
 
 RESOURCES = (Resource("processors", 1.0, "processors"),)
 FORM = Form()
@@ -46,10 +46,10 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read an SWF file, plain or compressed. Raises InputError when too much of it cannot be read, naming the line."""
     parts = read_parts(source, FORM, advance)
     header, lines = header_of(parts), pl.concat(part.faults.onto(part.jobs) for part in parts)
-    fated = _with_fates(lines, options)
-    all_kept, loads = kept_load(fated, source, "jobs", RESOURCES, options)
+    ruled = _with_rulings(lines, options)
+    all_kept, loads = kept_load(ruled, source, "jobs", RESOURCES, options)
     kept = all_kept.sort("submit", maintain_order=True)
-    accounts = (account_of("jobs", fated),)
+    accounts = (account_of("jobs", ruled),)
     has_nodes = options.computer == "nodes"
     machines = _machines(header, source, has_nodes)
     remarks = _remarks(lines, kept, machines)
@@ -60,18 +60,18 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
         refuse_too_many(float(kept["processors"].sum()), source, f", or {ONE_MACHINE} a task of each job")
     workload = workload_of_rows(_rows(kept, has_nodes), RESOURCES, provenance)
     return Conversion(workload, _fleet(header, machines, has_nodes, provenance), accounts, remarks,
-                      dropped_of("jobs", fated, source), loads=loads)
+                      dropped_of("jobs", ruled, source), loads=loads)
 
 
 READER = Reader("a file of the Parallel Workloads Archive, 18 fields or more a line", single_file, read,
                 frozenset({"arrival_min", "arrival_end", "computer", "amounts", "max_lost"}))
 
 
-def _with_fates(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Add `processors` and `fate`, why a line is kept or dropped; the first rule that holds counts."""
+def _with_rulings(lines: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Add `processors` and `ruling`, why a line is kept or dropped; the first rule that holds counts."""
     first, second = ("allocated", "requested") if options.amounts == "allocated" else ("requested", "allocated")
     rows = lines.with_columns(processors=pl.when(pl.col(first) > 0).then(first).otherwise(second))
-    return with_fates(rows, [Fate(pl.col("processors") <= 0, "number of processors unknown or 0")], options)
+    return with_rulings(rows, [Ruling(pl.col("processors") <= 0, "number of processors unknown or 0")], options)
 
 
 def _remarks(lines: pl.DataFrame, kept: pl.DataFrame, machines: np.ndarray | None) -> dict[str, int | float | str]:

@@ -8,11 +8,11 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.resources import AMOUNT_MAX
-from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, Block, blocks, fields, single_file
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import FAULTY, NEVER_STARTED, OUTSIDE, again
+from subak.workload.readers.rulings import Ruling, with_ruling
 from subak.workload.readers.started import never_started
 from subak.workload.table import OUTCOMES
 
@@ -88,23 +88,23 @@ def _numbers(words: pl.DataFrame, form: Form, faults: Faults) -> pl.DataFrame:
     return table.drop("fields")
 
 
-def with_fates(jobs: pl.DataFrame, sizes: list[Fate], options: Options) -> pl.DataFrame:
-    """Add `outcome` and `fate`; *sizes* drop jobs of which it is unknown how much they asked for."""
+def with_rulings(jobs: pl.DataFrame, sizes: list[Ruling], options: Options) -> pl.DataFrame:
+    """Add `outcome` and `ruling`; *sizes* drop jobs of which it is unknown how much they asked for."""
     submit = pl.col("submit")
     piece = pl.col("status").is_in([2.0, 3.0, 4.0])
     never = never_started(None, pl.col("outcome"), pl.col("run_time"), pl.col("allocated") > 0)
     known = jobs.with_columns(
         pl.when(pl.col("run_time") >= 0).then("run_time"),
         outcome=pl.col("status").replace_strict(OUTCOME_NAMES, default=None, return_dtype=OUTCOMES))
-    return with_fate(known, [
-        Fate(piece, "a piece of a job (status 2, 3 or 4)", load=False),
+    return with_ruling(known, [
+        Ruling(piece, "a piece of a job (status 2, 3 or 4)", load=False),
         FAULTY,
-        Fate(submit < 0, "submit time unknown"),
-        Fate(never, NEVER_STARTED, load=False),
-        Fate(pl.col("run_time").is_null(), "run time unknown"),
+        Ruling(submit < 0, "submit time unknown"),
+        Ruling(never, NEVER_STARTED, load=False),
+        Ruling(pl.col("run_time").is_null(), "run time unknown"),
         *sizes,
         again("job number", "number", piece=piece),
-        Fate((submit < options.arrival_min) | (submit >= options.arrival_end), OUTSIDE, load=False),
+        Ruling((submit < options.arrival_min) | (submit >= options.arrival_end), OUTSIDE, load=False),
     ])
 
 

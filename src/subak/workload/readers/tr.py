@@ -12,11 +12,11 @@ from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import Conversion, Reader, account_of, notes
-from subak.workload.readers.fates import KEPT, Fate, with_fate
 from subak.workload.readers.files.stream import Advance, Block, blocks, fields, refuse_lines, single_file
 from subak.workload.readers.load import load_of
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import OUTSIDE
+from subak.workload.readers.rulings import KEPT, Ruling, with_ruling
 from subak.workload.table import TIME_MAX_S, make_workload
 
 RESOURCES = (Resource("slot", 1.0, "slots"),)
@@ -30,18 +30,18 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     if not tables or not sum(map(len, tables)):
         raise InputError(f"{source}: has no jobs")
     read_jobs = pl.concat(tables)
-    fated = _with_fates(read_jobs, options)
-    jobs = fated.filter(fate=KEPT)
+    ruled = _with_rulings(read_jobs, options)
+    jobs = ruled.filter(ruling=KEPT)
     if jobs.is_empty():
         raise InputError(f"{source}: none of the {len(read_jobs)} jobs arrives in the slice")
-    accounts = (account_of("jobs", fated),)
+    accounts = (account_of("jobs", ruled),)
     remarks: dict[str, int | float | str] = {"tasks kept": int(jobs["durations"].list.len().sum())}
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}", "not stated",
                             notes(accounts, remarks, chosen))
     jobs = jobs.sort("arrival", maintain_order=True)
     workload = make_workload(_job_table(jobs), _stage_table(jobs), _task_table(jobs), RESOURCES, provenance)
-    return Conversion(workload, None, accounts, remarks, loads=load_of(fated, RESOURCES))
+    return Conversion(workload, None, accounts, remarks, loads=load_of(ruled, RESOURCES))
 
 
 READER = Reader("a .tr file, one job a line: arrival, number of tasks, mean duration, durations (seconds)",
@@ -88,12 +88,12 @@ def _with_durations(table: pl.DataFrame, block: Block) -> pl.DataFrame:
     return table.select("line", "arrival").join(by_line, on="line", how="left", maintain_order="left")
 
 
-def _with_fates(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Return the jobs with fates, and what their load goes by: how many tasks, and the mean of how long they run."""
+def _with_rulings(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Return the jobs with rulings, and what their load goes by: how many tasks, and the mean of how long they run."""
     arrival, durations = pl.col("arrival"), pl.col("durations").list
-    outside = Fate((arrival < options.arrival_min) | (arrival >= options.arrival_end), OUTSIDE, load=False)
+    outside = Ruling((arrival < options.arrival_min) | (arrival >= options.arrival_end), OUTSIDE, load=False)
     slots = (pl.lit(1.0).alias(each.name) for each in RESOURCES)
-    return with_fate(jobs.with_columns(*slots, run_time=durations.mean(), count=durations.len()), [outside])
+    return with_ruling(jobs.with_columns(*slots, run_time=durations.mean(), count=durations.len()), [outside])
 
 
 def _job_table(jobs: pl.DataFrame) -> pl.DataFrame:

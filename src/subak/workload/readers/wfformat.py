@@ -37,13 +37,13 @@ from subak.workload.readers.conversion import (
     refuse_too_many,
     with_recorded,
 )
-from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.json_text import converted, json_files, json_values
 from subak.workload.readers.files.stream import Advance, Block
 from subak.workload.readers.files.times import stamp_seconds
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import FAULTY, NO_RUN_TIME, add_amounts, again
+from subak.workload.readers.rulings import KEPT, Ruling, ruling, with_ruling
 from subak.workload.table import TIME_MAX_S, Workload, make_workload
 
 BYTES_A_MIB = 2.0**20
@@ -137,16 +137,16 @@ class Tables(NamedTuple):
 def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read workflows. Raises InputError naming the file and the field of a mistake."""
     tables = _tables(source, advance)
-    fated = _with_fates(tables.tasks, source)
-    kept, loads = kept_load(fated, source, "tasks", RESOURCES, options, "task")
+    ruled = _with_rulings(tables.tasks, source)
+    kept, loads = kept_load(ruled, source, "tasks", RESOURCES, options, "task")
     refuse_too_many(float(len(kept)), source)
-    machines = _machine_fates(tables.machines, bool(kept["memory"].sum()))
-    accounts = (account_of("tasks", fated), *([account_of("machines", machines)] if len(machines) else []))
-    used = machines.filter(fate=KEPT)
+    machines = _machine_rulings(tables.machines, bool(kept["memory"].sum()))
+    accounts = (account_of("tasks", ruled), *([account_of("machines", machines)] if len(machines) else []))
+    used = machines.filter(ruling=KEPT)
     remarks = _remarks(kept, used, tables.empty)
     provenance = Provenance(source.name.split(".")[0], f"{source.name}: {ORIGIN}", LICENCE,
                             notes(accounts, remarks, {}))
-    dropped = pl.concat([dropped_of_files("tasks", fated), dropped_of_files("machines", machines)])
+    dropped = pl.concat([dropped_of_files("tasks", ruled), dropped_of_files("machines", machines)])
     return Conversion(_workload(kept, provenance), _fleet(used, provenance), accounts, remarks, dropped, loads=loads)
 
 
@@ -238,11 +238,11 @@ def _circle(parents: dict[str, dict[str, None]]) -> frozenset[str]:
     return frozenset()
 
 
-# Fates
+# Rulings
 
 
-def _with_fates(tasks: pl.DataFrame, source: Path) -> pl.DataFrame:
-    """Add the amounts, `recorded_start` and the fates; what drops one task drops its workflow."""
+def _with_rulings(tasks: pl.DataFrame, source: Path) -> pl.DataFrame:
+    """Add the amounts, `recorded_start` and the rulings; what drops one task drops its workflow."""
     cores, begin = pl.col("cores"), stamp_seconds(pl.col("begin"))
     start = stamp_seconds(pl.col("executed")) - begin
     table = tasks.with_columns(
@@ -257,25 +257,25 @@ def _with_fates(tasks: pl.DataFrame, source: Path) -> pl.DataFrame:
     faults.add(table, ~pl.col("run_time").is_between(0, TIME_MAX_S),
                f"runtimeInSeconds must be from 0 to {TIME_MAX_S:g} s", "run_time", "runtimeInSeconds")
     add_amounts(faults, table, RESOURCES)
-    own = fate([FAULTY, Fate(pl.col("run_time").is_null(), NO_RUN_TIME)])
+    own = ruling([FAULTY, Ruling(pl.col("run_time").is_null(), NO_RUN_TIME)])
     judged = faults.onto(table).with_columns(own=own)
     cause = pl.col("own").filter(pl.col("own") != KEPT).first().over("job")
-    return with_fate(judged, [
-        Fate(pl.col("own") != KEPT, pl.col("own")),
-        Fate(cause.is_not_null(), pl.format("of a workflow that is dropped for another task: {}", cause)),
+    return with_ruling(judged, [
+        Ruling(pl.col("own") != KEPT, pl.col("own")),
+        Ruling(cause.is_not_null(), pl.format("of a workflow that is dropped for another task: {}", cause)),
     ])
 
 
-def _machine_fates(machines: pl.DataFrame, with_memory: bool) -> pl.DataFrame:
+def _machine_rulings(machines: pl.DataFrame, with_memory: bool) -> pl.DataFrame:
     cores, memory = pl.col("cores"), pl.col("bytes") / BYTES_A_MIB
     table = machines.with_columns(cpu=cores, memory=memory.fill_null(0.0))
     faults = Faults(Rows(table, Block(Path(), 1, b"")))
     add_amounts(faults, table, RESOURCES)
     sized = faults.onto(table).sort("cpu", "memory", descending=True, nulls_last=True, maintain_order=True)
-    return with_fate(sized, [
+    return with_ruling(sized, [
         FAULTY,
-        Fate(cores.fill_null(0.0) == 0, "says not how many cores it has", load=False),
-        Fate((memory.fill_null(0.0) == 0) & with_memory, "says not how much memory it has, and tasks use some",
+        Ruling(cores.fill_null(0.0) == 0, "says not how many cores it has", load=False),
+        Ruling((memory.fill_null(0.0) == 0) & with_memory, "says not how much memory it has, and tasks use some",
              load=False),
         again("machine", "machine"),
     ])

@@ -35,10 +35,10 @@ from subak.workload.readers.conversion import (
     notes,
     refuse_too_many,
 )
-from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.stream import Advance, Block, blocks, csv_rows, parts, refuse_lines, refuse_negative
 from subak.workload.readers.load import Load, load_of
 from subak.workload.readers.options import Options
+from subak.workload.readers.rulings import KEPT, Ruling, ruling, with_ruling
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
 UNIT = 1e-4
@@ -103,20 +103,20 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
         raise InputError(f"{source}: has no tasks")
     tasks = pl.concat(tables)
     window_end = _last(tasks)
-    fated = _with_fates(tasks, options)
-    kept = _with_run_times(kept_of(fated, source, "tasks"), window_end).sort("arrival", maintain_order=True)
+    ruled = _with_rulings(tasks, options)
+    kept = _with_run_times(kept_of(ruled, source, "tasks"), window_end).sort("arrival", maintain_order=True)
     kept = kept.with_row_index("stage")
     instances, counted = _instances(paths.instances, kept, window_end, advance)
     refuse_too_many(_task_count(kept, instances), source)
     parents, named = dependencies(kept)
-    accounts = (account_of("batch_task", fated), *counted)
+    accounts = (account_of("batch_task", ruled), *counted)
     table = _task_table(kept, instances)
     remarks = _remarks(kept, instances, table) | {name: count for name, count in named.items() if count} | {
         "fleet": f"{MACHINE_COUNT:,} alike machines, the published size; the online services on them are not modelled"}
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance("alibaba2018", ORIGIN, LICENCE, notes(accounts, remarks, chosen))
     return Conversion(_workload(kept, parents, table, provenance), _fleet(), accounts, remarks,
-                      loads=_loads(fated, kept, table, window_end))
+                      loads=_loads(ruled, kept, table, window_end))
 
 
 READER = Reader("batch tasks of Alibaba's 2018 trace, and their instances if there: a folder with batch_task and "
@@ -172,8 +172,8 @@ def _last(tasks: pl.DataFrame) -> float:
     return 0.0 if last is None else float(last)
 
 
-def _with_fates(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Add `arrival`, its job's, `fate`, why a task is kept or dropped, and `lost`, whether load goes with it.
+def _with_rulings(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Add `arrival`, its job's, `ruling`, why a task is kept or dropped, and `lost`, whether load goes with it.
 
     The first rule that holds counts. What arrived outside the slice carries no load, whatever else it lacks.
     """
@@ -181,25 +181,25 @@ def _with_fates(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
     nothing = pl.all_horizontal(pl.col(name) < UNIT / 2 for name in ("cpu", "memory"))
     outside = (arrival < options.arrival_min) | (arrival >= options.arrival_end)
     rules = [
-        Fate(pl.col("job").is_null() | pl.col("name").is_null(), NAMELESS),
-        Fate(~pl.struct("job", "name").is_first_distinct(), REPEATED, load=False),
-        Fate(pl.col("start").is_null(), NOT_STARTED, load=False),
-        Fate(pl.col("end") < pl.col("start"), BACKWARDS),
-        Fate(pl.col("count").fill_null(0) < 1, NO_COUNT),
-        Fate(pl.col("cpu").is_null() | pl.col("memory").is_null(), NO_REQUEST),
-        Fate(nothing, ZERO_REQUEST, load=False),
-        Fate(outside, OUTSIDE, load=False),
+        Ruling(pl.col("job").is_null() | pl.col("name").is_null(), NAMELESS),
+        Ruling(~pl.struct("job", "name").is_first_distinct(), REPEATED, load=False),
+        Ruling(pl.col("start").is_null(), NOT_STARTED, load=False),
+        Ruling(pl.col("end") < pl.col("start"), BACKWARDS),
+        Ruling(pl.col("count").fill_null(0) < 1, NO_COUNT),
+        Ruling(pl.col("cpu").is_null() | pl.col("memory").is_null(), NO_REQUEST),
+        Ruling(nothing, ZERO_REQUEST, load=False),
+        Ruling(outside, OUTSIDE, load=False),
     ]
-    fated = with_fate(tasks.with_columns(arrival=arrival), rules)
-    return fated.with_columns(pl.col("lost") & ~outside.fill_null(False))
+    ruled = with_ruling(tasks.with_columns(arrival=arrival), rules)
+    return ruled.with_columns(pl.col("lost") & ~outside.fill_null(False))
 
 
-def _loads(fated: pl.DataFrame, kept: pl.DataFrame, tasks: pl.DataFrame, window_end: float) -> tuple[Load, ...]:
+def _loads(ruled: pl.DataFrame, kept: pl.DataFrame, tasks: pl.DataFrame, window_end: float) -> tuple[Load, ...]:
     """Return the load: of a task that is kept that of its instances, of one that is lost what its row says."""
     told = tasks.group_by("stage").agg(run_time=pl.col("run_time").mean(), count=pl.len().cast(pl.Int64))
     used = kept.drop("run_time", "count").join(told, on="stage", how="left", maintain_order="left")
-    lost = _with_run_times(fated.filter("lost"), window_end)
-    columns = ("fate", "lost", "run_time", pl.when(pl.col("count") > 0).then("count").alias("count"), "cpu", "memory")
+    lost = _with_run_times(ruled.filter("lost"), window_end)
+    columns = ("ruling", "lost", "run_time", pl.when(pl.col("count") > 0).then("count").alias("count"), "cpu", "memory")
     return load_of(pl.concat(rows.select(columns) for rows in (used, lost)), RESOURCES)
 
 
@@ -218,17 +218,17 @@ def _instances(
 ) -> tuple[pl.DataFrame, tuple[Account, ...]]:
     """Return stage, run_time (null where unknown) and outcome of the kept tasks' instances, and the account."""
     stages = kept.select("job", "name", "stage")
-    found, fates = [], []
+    found, rulings = [], []
     for path in paths:
         for block in blocks(path, advance):
             rows = _of_tasks(_rows(block, INSTANCE_SCHEMAS), stages)
-            fates.append(rows.group_by("fate").len())
-            found.append(rows.filter(fate=KEPT).select("stage", "instance", "start", "end", "status"))
+            rulings.append(rows.group_by("ruling").len())
+            found.append(rows.filter(ruling=KEPT).select("stage", "instance", "start", "end", "status"))
     if not found:
         return pl.DataFrame(schema={"stage": pl.UInt32, "run_time": pl.Float64, "outcome": OUTCOMES}), ()
     last = _last_tries(rows := pl.concat(found))
     instances = _with_run_times(last, window_end).select("stage", "run_time", "outcome")
-    counts = dict(pl.concat(fates).group_by("fate").agg(pl.sum("len").cast(pl.Int64)).sort("fate").rows())
+    counts = dict(pl.concat(rulings).group_by("ruling").agg(pl.sum("len").cast(pl.Int64)).sort("ruling").rows())
     total, unknown = sum(counts.values()), instances["run_time"].null_count()
     counts.pop(KEPT, None)
     return instances, (account("batch_instance", total, {OWN: len(instances) - unknown, OF_TASK: unknown},
@@ -236,10 +236,10 @@ def _instances(
 
 
 def _of_tasks(rows: pl.DataFrame, stages: pl.DataFrame) -> pl.DataFrame:
-    """Add `stage`, the kept task's, and `fate`."""
+    """Add `stage`, the kept task's, and `ruling`."""
     nameless = pl.any_horizontal(pl.col("job", "name", "instance").is_null())
     joined = rows.join(stages, on=["job", "name"], how="left", maintain_order="left")
-    return joined.with_columns(fate=fate([(nameless, NAMELESS), (pl.col("stage").is_null(), TASK_NOT_KEPT)]))
+    return joined.with_columns(ruling=ruling([(nameless, NAMELESS), (pl.col("stage").is_null(), TASK_NOT_KEPT)]))
 
 
 def _last_tries(rows: pl.DataFrame) -> pl.DataFrame:

@@ -22,7 +22,6 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
-from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
@@ -37,6 +36,7 @@ from subak.workload.readers.rows import (
     usual_rules,
     workload_of_rows,
 )
+from subak.workload.readers.rulings import Ruling, with_ruling
 from subak.workload.readers.started import never_started
 from subak.workload.table import OUTCOMES, Observed
 
@@ -59,9 +59,9 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     table = pl.concat(tables)
     good = table.filter(pl.col("fault").is_null())
     window_end = float(good.select(pl.max_horizontal(pl.col(*TIMES).max())).item() or 0.0)
-    fated = _with_fates(table, window_end, options)
-    kept, loads = kept_load(fated, source, "instances", RESOURCES, options)
-    accounts = (account_of("instances", fated),)
+    ruled = _with_rulings(table, window_end, options)
+    kept, loads = kept_load(ruled, source, "instances", RESOURCES, options)
+    accounts = (account_of("instances", ruled),)
     remarks: dict[str, int | float | str] = {
         "last instant (s)": window_end, "applications": kept["job"].n_unique(),
         "instances that were there before": kept["creation_time"].null_count(),
@@ -73,7 +73,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     observed = None if seen.is_empty() or len(seen) == len(kept) else Observed(
         float(seen.min()), max(float(seen.min()), min(options.arrival_end, window_end)))  # type: ignore[arg-type]
     workload = workload_of_rows(kept, RESOURCES, provenance, observed=observed)
-    return Conversion(workload, None, accounts, remarks, dropped_of("instances", fated, source), loads=loads)
+    return Conversion(workload, None, accounts, remarks, dropped_of("instances", ruled, source), loads=loads)
 
 
 READER = Reader("disaggregated_DLRM_trace.csv of Alibaba's GPU trace of 2025", single_file, read,
@@ -96,7 +96,7 @@ def _instances(rows: Rows) -> pl.DataFrame:
     return faults.onto(table)
 
 
-def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.DataFrame:
+def _with_rulings(table: pl.DataFrame, window_end: float, options: Options) -> pl.DataFrame:
     there_before = pl.when(pl.col("creation_time").is_null()).then(0.0)
     start, end = pl.coalesce("scheduled_time", there_before), pl.col("deletion_time")
     ended = pl.when(end.is_null()).then(pl.lit("CENSORED")).otherwise(pl.lit("KILL")).cast(OUTCOMES)
@@ -105,5 +105,5 @@ def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.
         arrival=pl.col("creation_time").fill_null(0.0), run_time=run_time, recorded_start="scheduled_time",
         kind=pl.lit("SERVICE"), outcome=ended, queue=pl.col("job").str.replace_all("/", "_"),
         count=pl.lit(1, pl.Int64), never=never_started(start, ended, run_time))
-    never = Fate(pl.col("never"), NEVER_STARTED, load=False)
-    return with_fate(rows, [FAULTY, again("instance", "instance_sn"), never, *usual_rules(RESOURCES, options)])
+    never = Ruling(pl.col("never"), NEVER_STARTED, load=False)
+    return with_ruling(rows, [FAULTY, again("instance", "instance_sn"), never, *usual_rules(RESOURCES, options)])

@@ -19,7 +19,6 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import ColumnType, Provenance
 from subak.workload.readers.conversion import Account, Conversion, Reader, account_of, kept_load, notes
-from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.stream import (
     Advance,
     Block,
@@ -32,6 +31,7 @@ from subak.workload.readers.files.stream import (
 )
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import NEVER_STARTED, OUTSIDE, ZERO_REQUEST, workload_of_rows
+from subak.workload.readers.rulings import KEPT, Ruling, ruling, with_ruling
 from subak.workload.table import OUTCOMES
 
 MILLI = 1e-3
@@ -70,7 +70,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read pods and nodes. Raises InputError naming the file and the line of the first mistake."""
     paths = _files(source)
     tables = [_checked_pods(*each) for each in _rows(paths.pods, POD_COLUMNS, advance)]
-    pods = _with_fates(pl.concat(tables), options)
+    pods = _with_rulings(pl.concat(tables), options)
     all_kept, loads = kept_load(pods, paths.pods, "pods", RESOURCES, options)
     kept = all_kept.sort("creation_time", maintain_order=True)
     nodes = None if paths.nodes is None else _nodes(paths.nodes, advance)
@@ -83,7 +83,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
                             notes(accounts, remarks, chosen))
     rows, constraints = _row_table(kept, pods)
     workload = workload_of_rows(rows, RESOURCES, provenance, constraints)
-    fleet = None if nodes is None else _fleet(nodes.filter(fate=KEPT), kept, provenance)
+    fleet = None if nodes is None else _fleet(nodes.filter(ruling=KEPT), kept, provenance)
     return Conversion(workload, fleet, accounts, remarks, loads=loads)
 
 
@@ -147,24 +147,24 @@ def _refuse_amounts(table: pl.DataFrame, block: Block, names: tuple[str, ...]) -
         refuse_lines(table, pl.col(name) > most, block, f"{name} must be at most {most:.10g}", name)
 
 
-def _with_fates(pods: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Add `fate`, why a pod is kept or dropped; the first rule that holds counts."""
+def _with_rulings(pods: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Add `ruling`, why a pod is kept or dropped; the first rule that holds counts."""
     created, scheduled, deleted = (pl.col(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
     nothing = (pl.col("cpu_milli") == 0) & (pl.col("memory_mib") == 0) & (pl.col("gpu") == 0)
     timed = pods.with_columns(run_time=deleted - scheduled, cpu=pl.col("cpu_milli") * MILLI, memory="memory_mib")
-    return with_fate(timed, [
-        Fate(~pl.col("name").is_first_distinct(), "pod seen before", load=False),
-        Fate(scheduled.is_null(), NEVER_STARTED, load=False),
-        Fate(deleted.is_null(), "deletion time unknown"),
-        Fate(deleted < scheduled, "deleted before it was scheduled"),
-        Fate(nothing, ZERO_REQUEST, load=False),
-        Fate((created < options.arrival_min) | (created >= options.arrival_end), OUTSIDE, load=False),
+    return with_ruling(timed, [
+        Ruling(~pl.col("name").is_first_distinct(), "pod seen before", load=False),
+        Ruling(scheduled.is_null(), NEVER_STARTED, load=False),
+        Ruling(deleted.is_null(), "deletion time unknown"),
+        Ruling(deleted < scheduled, "deleted before it was scheduled"),
+        Ruling(nothing, ZERO_REQUEST, load=False),
+        Ruling((created < options.arrival_min) | (created >= options.arrival_end), OUTSIDE, load=False),
     ])
 
 
 def _nodes(path: Path, advance: Advance) -> pl.DataFrame:
     nodes = pl.concat([_checked_nodes(*each) for each in _rows(path, NODE_COLUMNS, advance)])
-    return nodes.with_columns(fate=fate([(~pl.col("sn").is_first_distinct(), "node seen before")]))
+    return nodes.with_columns(ruling=ruling([(~pl.col("sn").is_first_distinct(), "node seen before")]))
 
 
 def _checked_nodes(table: pl.DataFrame, block: Block) -> pl.DataFrame:

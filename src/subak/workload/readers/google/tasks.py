@@ -12,10 +12,10 @@ from subak.resources import Resource, asked_units
 from subak.tables import Provenance
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.readers.conversion import Account, account
-from subak.workload.readers.fates import KEPT, Fate, with_fate
 from subak.workload.readers.google.attempts import EVENT_KILL, NO_EVENT, find_attempts, sort_events
 from subak.workload.readers.load import Load, load_of
 from subak.workload.readers.options import Options
+from subak.workload.readers.rulings import KEPT, Ruling, with_ruling
 from subak.workload.table import OUTCOMES, Observed, Workload, workload_of_units
 
 UNIT = 1e-8  # the traces' amounts have 4 significant digits and at most 8 decimals: they convert exactly
@@ -49,7 +49,7 @@ class Constraints(NamedTuple):
     accounts: tuple[Account, ...]
 
 
-# Attempts and their fates
+# Attempts and their rulings
 
 
 def requests(events: pl.DataFrame) -> list[pl.Series]:
@@ -70,8 +70,8 @@ def attempts_of(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return pl.concat(found), distinct
 
 
-def with_fates(attempts: pl.DataFrame, window_end: int, options: Options) -> pl.DataFrame:
-    """Add `arrival` (microseconds), `fate`, why an attempt is kept or dropped, and `lost`, whether load goes with it.
+def with_rulings(attempts: pl.DataFrame, window_end: int, options: Options) -> pl.DataFrame:
+    """Add `arrival` (microseconds), `ruling`, why an attempt is kept or dropped, and `lost`, whether load goes with it.
 
     The first rule that holds counts. What arrived outside the slice, or is not the last try of its task where only that
     counts, carries no load, whatever else it lacks.
@@ -88,46 +88,46 @@ def with_fates(attempts: pl.DataFrame, window_end: int, options: Options) -> pl.
     seconds = pl.col("arrival") / SECOND
     outside = (seconds < options.arrival_min) | (seconds >= options.arrival_end)
     rules = [
-        Fate(~scheduled & (pl.col("submit") == NO_EVENT), LONG_AGO),
-        Fate(~scheduled & ended, ENDED_PENDING, load=False),
-        Fate(~scheduled & last, NEVER_SCHEDULED, load=False),
-        Fate(~scheduled, RESUBMITTED_PENDING, load=False),
-        Fate(~runs, RESUBMITTED_RUNNING),
-        Fate(runs & followed, EARLIER, load=False),
-        Fate((pl.col("cpu") == NO_EVENT) | (pl.col("memory") == NO_EVENT), NO_REQUEST),
-        Fate((pl.col("cpu") == 0) & (pl.col("memory") == 0), ZERO_REQUEST, load=False),
-        Fate(~ended if options.censored == "drop" else pl.lit(False), CENSORED, load=False),
-        Fate(outside, OUTSIDE, load=False),
+        Ruling(~scheduled & (pl.col("submit") == NO_EVENT), LONG_AGO),
+        Ruling(~scheduled & ended, ENDED_PENDING, load=False),
+        Ruling(~scheduled & last, NEVER_SCHEDULED, load=False),
+        Ruling(~scheduled, RESUBMITTED_PENDING, load=False),
+        Ruling(~runs, RESUBMITTED_RUNNING),
+        Ruling(runs & followed, EARLIER, load=False),
+        Ruling((pl.col("cpu") == NO_EVENT) | (pl.col("memory") == NO_EVENT), NO_REQUEST),
+        Ruling((pl.col("cpu") == 0) & (pl.col("memory") == 0), ZERO_REQUEST, load=False),
+        Ruling(~ended if options.censored == "drop" else pl.lit(False), CENSORED, load=False),
+        Ruling(outside, OUTSIDE, load=False),
     ]
     elsewhere = (pl.col("arrival") != NO_EVENT) & outside | followed
-    return with_fate(attempts.with_columns(arrival=arrival), rules).with_columns(
+    return with_ruling(attempts.with_columns(arrival=arrival), rules).with_columns(
         lost=pl.col("lost") & ~elsewhere.fill_null(False))
 
 
 def attempt_loads(attempts: pl.DataFrame, window_end: int) -> tuple[Load, ...]:
-    """Return the load of attempts with fates; one without an end counts until the window's end."""
+    """Return the load of attempts with rulings; one without an end counts until the window's end."""
     end = pl.when(pl.col("end") != NO_EVENT).then("end").when("last").then(window_end)
     amounts = {each.name: pl.when(pl.col(each.name) != NO_EVENT).then(pl.col(each.name) * each.unit)
                for each in RESOURCES}
-    rows = attempts.filter((pl.col("fate") == KEPT) | pl.col("lost"))
-    return load_of(rows.select("fate", "lost", **amounts, run_time=pl.when(pl.col("schedule") != NO_EVENT).then(
+    rows = attempts.filter((pl.col("ruling") == KEPT) | pl.col("lost"))
+    return load_of(rows.select("ruling", "lost", **amounts, run_time=pl.when(pl.col("schedule") != NO_EVENT).then(
         (end - pl.col("schedule")) / SECOND)), RESOURCES)
 
 
 def event_account(table: str, rows: int, attempts: pl.DataFrame, dropped: Mapping[str, int]) -> Account:
     """Return what became of the rows of a table of events; *dropped* before there were attempts."""
-    by_fate = dict(attempts.group_by("fate").agg(pl.col("rows").sum()).sort("rows", "fate", descending=True).rows())
-    used = {"events of kept tasks": by_fate.pop(KEPT, 0)}
-    if EARLIER in by_fate:
-        used["events of earlier attempts of the same task"] = by_fate.pop(EARLIER)
-    return account(table, rows, used, {**by_fate, **dropped, SCHEDULED_TWICE: int(attempts["repeats"].sum())})
+    counts = dict(attempts.group_by("ruling").agg(pl.col("rows").sum()).sort("rows", "ruling", descending=True).rows())
+    used = {"events of kept tasks": counts.pop(KEPT, 0)}
+    if EARLIER in counts:
+        used["events of earlier attempts of the same task"] = counts.pop(EARLIER)
+    return account(table, rows, used, {**counts, **dropped, SCHEDULED_TWICE: int(attempts["repeats"].sum())})
 
 
 def task_remarks(
     kept: pl.DataFrame, attempts: pl.DataFrame, users: pl.DataFrame, window_end: int,
 ) -> dict[str, int | float | str]:
     """Return what is remarkable of the tasks of any of the traces."""
-    dropped = attempts.group_by("fate").len().sort("fate").filter(pl.col("fate") != KEPT)
+    dropped = attempts.group_by("ruling").len().sort("ruling").filter(pl.col("ruling") != KEPT)
     counts: dict[str, int | float | str] = {
         "users": kept.join(users, on="job")["user"].n_unique(),
         "distinct tasks (job, index)": attempts.select("job", "index").unique().height,
@@ -158,7 +158,7 @@ def kept_tasks(attempts: pl.DataFrame, window_end: int, options: Options) -> pl.
     endless = censored & (options.censored == "forever")
     number = pl.lit(1, pl.Int32) if options.resubmissions == "attempt" else pl.col("number")
     return (
-        attempts.filter(fate=KEPT)
+        attempts.filter(ruling=KEPT)
         .with_columns(
             number=number,
             run_time=pl.when(endless).then(float("inf")).otherwise(seen),

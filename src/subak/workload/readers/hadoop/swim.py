@@ -27,7 +27,6 @@ from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import NAMES, SLOT, SLOTS, AlikeJobs, alike_stages
 from subak.workload.readers.conversion import Conversion, Reader, account_of, kept_of, notes, refuse_too_many
-from subak.workload.readers.fates import KEPT, fate
 from subak.workload.readers.files.stream import (
     Advance,
     Block,
@@ -39,6 +38,7 @@ from subak.workload.readers.files.stream import (
 )
 from subak.workload.readers.load import Load, load_of
 from subak.workload.readers.options import Model, Options
+from subak.workload.readers.rulings import KEPT, ruling
 from subak.workload.table import TIME_MAX_S, make_workload
 
 NUMBERS = ("submit", "gap", "input", "shuffle", "output")  # seconds, seconds, bytes, bytes, bytes
@@ -62,10 +62,10 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     tables = [_jobs(fields(block), block) for block in blocks(source, advance)]
     if not tables or not sum(map(len, tables)):
         raise InputError(f"{source}: has no jobs")
-    fated = _with_fates(pl.concat(tables), options)
-    kept = kept_of(fated, source, "jobs").sort("submit", maintain_order=True)
+    ruled = _with_rulings(pl.concat(tables), options)
+    kept = kept_of(ruled, source, "jobs").sort("submit", maintain_order=True)
     jobs = _alike(kept, model, options)
-    accounts, remarks = (account_of("jobs", fated),), _remarks(fated, kept, jobs)
+    accounts, remarks = (account_of("jobs", ruled),), _remarks(ruled, kept, jobs)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "shuffle": options.shuffle,
               "slots": options.slots}
     said = notes(accounts, remarks, chosen) | {"model": RULES, "parameters": msgspec.structs.asdict(model)}
@@ -114,9 +114,9 @@ def _refuse_paths(lines: pl.DataFrame, block: Block, place: int) -> None:
     refuse_lines(texts, number, block, f"after {place} fields there may be paths", "path")
 
 
-def _with_fates(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
+def _with_rulings(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
     submit = pl.col("submit")
-    return jobs.with_columns(fate=fate([
+    return jobs.with_columns(ruling=ruling([
         (~pl.col("job").is_first_distinct(), "job seen before"),
         ((submit < options.arrival_min) | (submit >= options.arrival_end), "arrived outside the slice"),
     ]))
@@ -146,7 +146,7 @@ def _loads(jobs: AlikeJobs, resources: tuple[Resource, ...]) -> tuple[Load, ...]
     """Return the load of the modelled tasks; a job is dropped only where another of its name is kept, or by a slice."""
     rows = [pl.DataFrame({"run_time": jobs.seconds[:, kind], "count": jobs.tasks[:, kind]}).with_columns(
         *(pl.lit(float(each.name in ("slot", f"{NAMES[kind]}_slot"))).alias(each.name) for each in resources),
-        fate=pl.lit(KEPT), lost=pl.lit(False)) for kind in range(len(NAMES))]
+        ruling=pl.lit(KEPT), lost=pl.lit(False)) for kind in range(len(NAMES))]
     return load_of(pl.concat(rows), resources)
 
 

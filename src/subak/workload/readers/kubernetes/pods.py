@@ -40,7 +40,6 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import DROPPED_COLUMNS, Account, Conversion, Reader, account_of, kept_load, notes
-from subak.workload.readers.fates import KEPT, Fate, with_fate
 from subak.workload.readers.files.json_text import json_files
 from subak.workload.readers.files.stream import Advance
 from subak.workload.readers.files.times import instant_text, stamp_seconds
@@ -50,6 +49,7 @@ from subak.workload.readers.kubernetes.objects import Item, Node, Pod, PodStatus
 from subak.workload.readers.kubernetes.requests import Amounts, effective, in_unit_of, resources_of
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import NEVER_STARTED, SEEN_BEFORE, usual_rules, workload_of_rows
+from subak.workload.readers.rulings import KEPT, Ruling, with_ruling
 from subak.workload.table import OUTCOMES, TIME_0
 
 ENDED = {"Succeeded": "FINISH", "Failed": "FAIL"}
@@ -75,10 +75,10 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     asked = [effective(pod.spec, item.where) for item, pod in _of_pods(pods)]
     resources = resources_of(asked)
     sets: dict[tuple[Predicate, ...], int] = {}
-    fated = _with_fates(_table(pods, places, sets), _amounts(pods, asked, resources), resources, options)
-    kept, loads = kept_load(fated, source, "pods", tuple(resources.values()), options, "item")
-    accounts, dropped = _accounts(items, nodes, used, fated)
-    remarks = _remarks(kept, pods, fated, places, used)
+    ruled = _with_rulings(_table(pods, places, sets), _amounts(pods, asked, resources), resources, options)
+    kept, loads = kept_load(ruled, source, "pods", tuple(resources.values()), options, "item")
+    accounts, dropped = _accounts(items, nodes, used, ruled)
+    remarks = _remarks(kept, pods, ruled, places, used)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "censored": options.censored}
     provenance = Provenance(source.name.split(".")[0], f"{source.name}: pods as kubectl prints them", LICENCE,
                             notes(accounts, remarks, chosen))
@@ -172,7 +172,7 @@ def _amounts(pods: list[Item], asked: list[Amounts], resources: dict[str, Resour
                                                                              pl.Float64))
 
 
-def _with_fates(table: pl.DataFrame, amounts: pl.DataFrame, resources: dict[str, Resource],
+def _with_rulings(table: pl.DataFrame, amounts: pl.DataFrame, resources: dict[str, Resource],
                 options: Options) -> pl.DataFrame:
     last_instant = table.select(pl.max_horizontal(pl.max(name) for name in TIMES)).item()
     first = table["arrival"].min()
@@ -184,10 +184,10 @@ def _with_fates(table: pl.DataFrame, amounts: pl.DataFrame, resources: dict[str,
         recorded_start=pl.max_horizontal("arrival", "start") - first,
         run_time=pl.when(forever).then(float("inf")).otherwise(end - pl.col("start")),
         outcome=pl.col("outcome").cast(OUTCOMES))
-    return with_fate(rows, [
-        Fate(pl.col("later"), f"pod {SEEN_BEFORE}: as a later file has it, it is read", load=False),
-        Fate(pl.col("start").is_null() | pl.col("outcome").is_null(), NEVER_STARTED, load=False),
-        Fate(running if options.censored == "drop" else pl.lit(False), "still running", load=False),
+    return with_ruling(rows, [
+        Ruling(pl.col("later"), f"pod {SEEN_BEFORE}: as a later file has it, it is read", load=False),
+        Ruling(pl.col("start").is_null() | pl.col("outcome").is_null(), NEVER_STARTED, load=False),
+        Ruling(running if options.censored == "drop" else pl.lit(False), "still running", load=False),
         *usual_rules(tuple(resources.values()), options),
     ])
 
@@ -196,7 +196,7 @@ def _with_fates(table: pl.DataFrame, amounts: pl.DataFrame, resources: dict[str,
 
 
 def _accounts(items: list[Item], nodes: list[Item], used: list[Item],
-              fated: pl.DataFrame) -> tuple[tuple[Account, ...], pl.DataFrame]:
+              ruled: pl.DataFrame) -> tuple[tuple[Account, ...], pl.DataFrame]:
     """Return the accounts of pods, nodes and other objects, and the list of what was dropped."""
     kept = set(map(id, used))
     of_nodes = [("nodes", item.path.name, item.place, KEPT if id(item) in kept else "node seen before: as a later file "
@@ -205,16 +205,16 @@ def _accounts(items: list[Item], nodes: list[Item], used: list[Item],
               if item.kind not in KINDS]
     schema = dict(zip(DROPPED_COLUMNS, (pl.String, pl.String, pl.Int64, pl.String), strict=False))
     listed = pl.DataFrame([*of_nodes, *others], schema, orient="row")
-    of_pods = fated.select(table=pl.lit("pods"), file="file", line="line", reason="fate")
-    accounts = [account_of("pods", fated)]
+    of_pods = ruled.select(table=pl.lit("pods"), file="file", line="line", reason="ruling")
+    accounts = [account_of("pods", ruled)]
     for name, count in (("nodes", len(of_nodes)), ("other objects", len(others))):
         if count:
-            accounts.append(account_of(name, listed.filter(table=name).rename({"reason": "fate"})))
+            accounts.append(account_of(name, listed.filter(table=name).rename({"reason": "ruling"})))
     nothing = [pl.lit(None, pl.String).alias(name) for name in DROPPED_COLUMNS[len(schema):]]
     return tuple(accounts), pl.concat([of_pods, listed]).filter(pl.col("reason") != KEPT).with_columns(nothing)
 
 
-def _remarks(kept: pl.DataFrame, pods: list[Item], fated: pl.DataFrame, places: Places,
+def _remarks(kept: pl.DataFrame, pods: list[Item], ruled: pl.DataFrame, places: Places,
              used: list[Item]) -> dict[str, int | float | str]:
     specs = [pod.spec for _, pod in _of_pods([pods[place] for place in kept["place"]])]
     affinities = [spec.affinity for spec in specs if spec.affinity is not None]
@@ -230,5 +230,5 @@ def _remarks(kept: pl.DataFrame, pods: list[Item], fated: pl.DataFrame, places: 
         "taints of nodes": len(places.taints), "attributes made of requirements": len(places.derived),
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
-    said[TIME_0] = instant_text(float(fated["origin"][0]))
+    said[TIME_0] = instant_text(float(ruled["origin"][0]))
     return said if used else said | {"fleet": "none written: there is no node in the files"}

@@ -22,13 +22,13 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
-from subak.workload.readers.fates import with_fate
 from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import number
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import FAULTY, add_amounts, add_times, again, usual_rules, workload_of_rows
+from subak.workload.readers.rulings import with_ruling
 from subak.workload.table import OUTCOMES, Observed
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1e-3, "GB"))
@@ -50,9 +50,9 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
         raise InputError(f"{source}: has no virtual machines")
     table = pl.concat(tables)
     window_end = float(table.filter(pl.col("fault").is_null())["vmdeleted"].max() or 0.0)  # type: ignore[arg-type]
-    fated = _with_fates(table, window_end, options)
-    kept, loads = kept_load(fated, source, "virtual machines", RESOURCES, options)
-    accounts = (account_of("vmtable", fated),)
+    ruled = _with_rulings(table, window_end, options)
+    kept, loads = kept_load(ruled, source, "virtual machines", RESOURCES, options)
+    accounts = (account_of("vmtable", ruled),)
     remarks = _remarks(kept, window_end)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance("azure", f"file {source.name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen))
@@ -60,7 +60,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     observed = None if seen.is_empty() or len(seen) == len(kept) else Observed(
         float(seen.min()), max(float(seen.min()), min(options.arrival_end, window_end)))  # type: ignore[arg-type]
     workload = workload_of_rows(kept, RESOURCES, provenance, observed=observed)
-    return Conversion(workload, None, accounts, remarks, dropped_of("vmtable", fated, source), loads=loads)
+    return Conversion(workload, None, accounts, remarks, dropped_of("vmtable", ruled, source), loads=loads)
 
 
 READER = Reader("vmtable.csv of Azure's public traces of 2017 or 2019", single_file, read,
@@ -90,14 +90,14 @@ def _machines(rows: Rows) -> pl.DataFrame:
     return faults.onto(table)
 
 
-def _with_fates(table: pl.DataFrame, window_end: float, options: Options) -> pl.DataFrame:
+def _with_rulings(table: pl.DataFrame, window_end: float, options: Options) -> pl.DataFrame:
     lived = pl.col("vmdeleted") - pl.col("vmcreated")
     ended = pl.when(pl.col("vmdeleted") == window_end).then(pl.lit("CENSORED")).otherwise(pl.lit("KILL"))
     rows = table.with_columns(
         arrival="vmcreated", run_time=pl.when(lived >= 0).then(lived.clip(RUN_TIME_MIN_S)).otherwise(lived),
         kind=pl.lit("SERVICE"), outcome=ended.cast(OUTCOMES), queue=pl.col("user").str.replace_all("/", "_"),
         count=pl.lit(1, pl.Int64))
-    return with_fate(rows, [FAULTY, again("virtual machine", "vmid"), *usual_rules(RESOURCES, options)])
+    return with_ruling(rows, [FAULTY, again("virtual machine", "vmid"), *usual_rules(RESOURCES, options)])
 
 
 def _remarks(kept: pl.DataFrame, window_end: float) -> dict[str, int | float | str]:

@@ -34,13 +34,13 @@ from subak.workload.readers.conversion import (
     kept_load,
     notes,
 )
-from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.json_text import converted, json_values
 from subak.workload.readers.files.stream import Advance, Block, refuse_lines, refuse_missing
 from subak.workload.readers.files.times import instant_text, known, number, stamp_seconds
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import NEVER_STARTED, SEEN_BEFORE, since_first, usual_rules, workload_of_rows
+from subak.workload.readers.rulings import KEPT, Ruling, ruling, with_ruling
 from subak.workload.table import OUTCOMES, QUEUES_ARE, TIME_0
 
 RESOURCES = (Resource("gpu", 1e-3, "GPUs"),)
@@ -107,10 +107,10 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read a log and its machines. Raises InputError naming the line or the job of the first mistake."""
     paths = files(source)
     log = _log(paths[0], advance)
-    fated, attempts = _with_fates(log, options)
-    kept, loads = kept_load(fated, paths[0], "jobs", RESOURCES, options, "job")
+    ruled, attempts = _with_rulings(log, options)
+    kept, loads = kept_load(ruled, paths[0], "jobs", RESOURCES, options, "job")
     origin = float(log.jobs["submitted"].min())  # type: ignore[arg-type]
-    accounts: tuple[Account, ...] = (account_of("jobs", fated), _attempt_account(attempts, fated))
+    accounts: tuple[Account, ...] = (account_of("jobs", ruled), _attempt_account(attempts, ruled))
     machines = _machines(paths[1], advance) if len(paths) > 1 else None
     remarks = _remarks(kept, machines, origin)
     if machines is not None:
@@ -118,8 +118,8 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance("philly", f"file {paths[0].name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, RESOURCES, provenance)
-    fleet = None if machines is None else _fleet(machines.filter(fate=KEPT), provenance)
-    return Conversion(workload, fleet, accounts, remarks, dropped_of("jobs", fated, paths[0]), loads=loads)
+    fleet = None if machines is None else _fleet(machines.filter(ruling=KEPT), provenance)
+    return Conversion(workload, fleet, accounts, remarks, dropped_of("jobs", ruled, paths[0]), loads=loads)
 
 
 READER = Reader("cluster_job_log of Microsoft's Philly traces, or the folder that holds it; cluster_machine_list "
@@ -167,41 +167,41 @@ def _instants(table: pl.DataFrame, path: Path, *names: str) -> pl.DataFrame:
     return texts.with_columns(stamp_seconds(pl.col(name)).alias(name) for name in names)
 
 
-def _with_fates(log: Log, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the jobs as ROW_COLUMNS with their fate, and the attempts with theirs."""
+def _with_rulings(log: Log, options: Options) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the jobs as ROW_COLUMNS with their ruling, and the attempts with theirs."""
     last_instant = log.attempts.select(pl.max_horizontal(pl.max("start"), pl.max("end"))).item()
     last = pl.col("place") == pl.col("place").max().over("line")
     timed = log.attempts.with_columns(
         still=last & pl.col("end").is_null() & pl.col("start").is_not_null(),
         run=pl.when(last).then(pl.coalesce("end", pl.lit(last_instant, pl.Float64))).otherwise("end") - pl.col("start"))
-    attempts = timed.with_columns(fate=fate([
+    attempts = timed.with_columns(ruling=ruling([
         (pl.col("start").is_null(), "no start is recorded"),
         (pl.col("run").is_null(), "no end is recorded"),
         (pl.col("run") < 0, "ends before it starts"),
     ]))
-    told = attempts.filter(fate=KEPT).group_by("line").agg(
+    told = attempts.filter(ruling=KEPT).group_by("line").agg(
         run_time=pl.col("run").sum(), recorded_start=pl.col("start").min(), still=pl.col("still").any())
     joined = log.jobs.join(told, on="line", how="left", maintain_order="left")
     names = [pl.col(name).fill_null("unknown").str.replace_all("/", "_", literal=True) for name in ("vc", "user")]
     outcome = pl.when(pl.col("still").fill_null(False)).then(pl.lit("CENSORED")).otherwise(
         pl.col("status").replace_strict(OUTCOME_NAMES, return_dtype=pl.String))
     rows, _ = since_first(joined.with_columns(arrival="submitted"), "arrival", "recorded_start")
-    fated = with_fate(rows, [
-        Fate(~pl.col("job").is_first_distinct(), f"job {SEEN_BEFORE}", load=False),
-        Fate(pl.col("count").is_null() & pl.col("recorded_start").is_null(), NEVER_STARTED, load=False),
-        Fate(pl.col("count").is_null(), "no attempt names a GPU"),
+    ruled = with_ruling(rows, [
+        Ruling(~pl.col("job").is_first_distinct(), f"job {SEEN_BEFORE}", load=False),
+        Ruling(pl.col("count").is_null() & pl.col("recorded_start").is_null(), NEVER_STARTED, load=False),
+        Ruling(pl.col("count").is_null(), "no attempt names a GPU"),
         *usual_rules(RESOURCES, options),
     ]).with_columns(
         queue=names[0] + "/" + names[1], user=pl.col("user").fill_null("unknown"), gang=pl.lit(True),
         outcome=outcome.cast(OUTCOMES), recorded_start=pl.max_horizontal("recorded_start", "arrival"))
-    return fated, attempts
+    return ruled, attempts
 
 
 def _attempt_account(attempts: pl.DataFrame, jobs: pl.DataFrame) -> Account:
-    dropped = jobs.filter(pl.col("fate") != KEPT)["line"].implode()
-    told = attempts.with_columns(fate=pl.when((pl.col("fate") == KEPT) & pl.col("line").is_in(dropped))
-                                 .then(pl.lit("of a job that is dropped")).otherwise("fate"))
-    counts = dict(told.group_by("fate").len().sort("fate").rows())
+    dropped = jobs.filter(pl.col("ruling") != KEPT)["line"].implode()
+    told = attempts.with_columns(ruling=pl.when((pl.col("ruling") == KEPT) & pl.col("line").is_in(dropped))
+                                 .then(pl.lit("of a job that is dropped")).otherwise("ruling"))
+    counts = dict(told.group_by("ruling").len().sort("ruling").rows())
     return account("attempts", len(told), {"part of their job's run time": counts.pop(KEPT, 0)}, counts)
 
 
@@ -223,7 +223,7 @@ def _remarks(kept: pl.DataFrame, machines: pl.DataFrame | None, origin: float) -
 
 
 def _machines(path: Path, advance: Advance) -> pl.DataFrame:
-    """Return the machines with their fate."""
+    """Return the machines with their ruling."""
     tables = []
     for rows in text_rows(path, Dialect(names=MACHINE_COLUMNS), MACHINE_COLUMNS, advance):
         head = (pl.col("line") == 1) & number(pl.col("gpu")).is_null()
@@ -235,7 +235,8 @@ def _machines(path: Path, advance: Advance) -> pl.DataFrame:
         tables.append(table.with_columns(gpu=gpus))
     if not tables or not sum(map(len, tables)):
         raise InputError(f"{path}: has no machines")
-    return pl.concat(tables).with_columns(fate=fate([(~pl.col("machine").is_first_distinct(), "machine seen before")]))
+    seen = ~pl.col("machine").is_first_distinct()
+    return pl.concat(tables).with_columns(ruling=ruling([(seen, "machine seen before")]))
 
 
 def _fleet(machines: pl.DataFrame, provenance: Provenance) -> Fleet:

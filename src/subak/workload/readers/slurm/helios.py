@@ -21,7 +21,6 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
-from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
@@ -44,6 +43,7 @@ from subak.workload.readers.rows import (
     usual_rules,
     workload_of_rows,
 )
+from subak.workload.readers.rulings import Ruling, with_ruling
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 from subak.workload.table import QUEUES_ARE
 
@@ -63,14 +63,14 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     if not tables:
         raise InputError(f"{source}: has no jobs")
     table, origin = since_first(pl.concat(tables), "arrival", "recorded_start")
-    fated = _with_fates(table, options)
-    kept, loads = kept_load(fated, source, "jobs", RESOURCES, options)
-    accounts = (account_of("jobs", fated),)
+    ruled = _with_rulings(table, options)
+    kept, loads = kept_load(ruled, source, "jobs", RESOURCES, options)
+    accounts = (account_of("jobs", ruled),)
     remarks = _remarks(kept, origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "zone": options.zone}
     provenance = Provenance("helios", f"file {source.name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen))
     workload = workload_of_rows(kept, RESOURCES, provenance)
-    return Conversion(workload, None, accounts, remarks, dropped_of("jobs", fated, source), loads=loads)
+    return Conversion(workload, None, accounts, remarks, dropped_of("jobs", ruled, source), loads=loads)
 
 
 READER = Reader("cluster_log.csv of one of SenseTime's Helios clusters", single_file, read,
@@ -78,7 +78,7 @@ READER = Reader("cluster_log.csv of one of SenseTime's Helios clusters", single_
 
 
 def _jobs(rows: Rows, options: Options) -> pl.DataFrame:
-    """Return ROW_COLUMNS of a block's lines, and what the fates need."""
+    """Return ROW_COLUMNS of a block's lines, and what the rulings need."""
     faults = Faults(rows)
     texts = rows.table.with_columns(known(pl.col(name)).alias(name) for name in COLUMNS)
     faults.missing(texts, "job_id", "state", *NUMBERS)
@@ -110,11 +110,11 @@ def _jobs(rows: Rows, options: Options) -> pl.DataFrame:
     return faults.onto(found)
 
 
-def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
+def _with_rulings(table: pl.DataFrame, options: Options) -> pl.DataFrame:
     never = pl.col("recorded_start").is_null() | pl.col("outcome").is_null()
-    return with_fate(table, [
+    return with_ruling(table, [
         FAULTY,
-        Fate(never, NEVER_STARTED, load=False),
+        Ruling(never, NEVER_STARTED, load=False),
         again("job", "job", never=never),
         *usual_rules(RESOURCES, options),
     ]).with_columns(recorded_start=pl.max_horizontal("recorded_start", "arrival"))

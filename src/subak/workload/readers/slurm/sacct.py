@@ -47,7 +47,6 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
-from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.delimited import Dialect, column_names, listed, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
@@ -72,6 +71,7 @@ from subak.workload.readers.rows import (
     usual_rules,
     workload_of_rows,
 )
+from subak.workload.readers.rulings import Ruling, with_ruling
 from subak.workload.readers.slurm.requests import COLUMNS, CPUS, held
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 from subak.workload.readers.started import limit, never_started, since_1970
@@ -119,14 +119,14 @@ def accounting(source: Path, tables: list[pl.DataFrame], left: tuple[str, ...], 
     if not tables:
         raise InputError(f"{source}: has no jobs")
     table, first = since_first(_of_clusters(pl.concat(tables)), "arrival", "recorded_start")
-    fated = _with_fates(table, options)
-    kept, loads = kept_load(fated, source, "lines", RESOURCES, options)
-    dropped = dropped_of("jobs", fated, source)
+    ruled = _with_rulings(table, options)
+    kept, loads = kept_load(ruled, source, "lines", RESOURCES, options)
+    dropped = dropped_of("jobs", ruled, source)
     used = [each.name == "cpu" or kept[each.name].sum() > 0 for each in RESOURCES]
     resources, loads = tuple(itertools.compress(RESOURCES, used)), tuple(itertools.compress(loads, used))
-    accounts = (account_of("jobs", fated),)
+    accounts = (account_of("jobs", ruled),)
     tables.clear()
-    del table, fated  # a gigabyte of two million jobs
+    del table, ruled  # a gigabyte of two million jobs
     remarks = _remarks(kept, left, first, options)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "amounts": options.amounts,
               "zone": options.zone}
@@ -155,7 +155,7 @@ def _refuse_missing(source: Path, names: tuple[str, ...]) -> None:
 
 
 def jobs_of(rows: Rows, options: Options) -> pl.DataFrame:
-    """Return ROW_COLUMNS of a block's lines, and what the fates need."""
+    """Return ROW_COLUMNS of a block's lines, and what the rulings need."""
     faults = Faults(rows)
     table = rows.table.with_columns(pl.lit(None, pl.String).alias(name) for name in OPTIONAL
                                     if name not in rows.table.columns)
@@ -228,7 +228,7 @@ def _of_clusters(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(job=cluster + "/" + pl.col("job"), queue=cluster + "/" + pl.col("queue"))
 
 
-def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
+def _with_rulings(table: pl.DataFrame, options: Options) -> pl.DataFrame:
     step = pl.col("JobID").str.contains(".", literal=True).fill_null(False)
     # Older versions say of a job that was cancelled while it waited that it started when it was
     never = never_started(pl.col("recorded_start"), pl.col("outcome"), pl.col("run_time"), pl.col("held"))
@@ -236,13 +236,13 @@ def _with_fates(table: pl.DataFrame, options: Options) -> pl.DataFrame:
     ran = table.select("line", "Cluster", "JobID", "submit", ran=~step & ~never & pl.col("fault").is_null())
     last = pl.struct("Cluster", "JobID").is_last_distinct()
     counts = ran.filter("ran").sort("submit", "line").filter(last)["line"].implode()
-    return with_fate(table, [
-        Fate(step, STEP, load=False),
+    return with_ruling(table, [
+        Ruling(step, STEP, load=False),
         FAULTY,
-        Fate(never, NEVER_STARTED, load=False),
-        Fate(~pl.col("line").is_in(counts), AGAIN, load=False),
-        Fate(~pl.col("asks"), NO_TRES),
-        Fate((pl.col("outcome") == "CENSORED") & pl.col("run_time").is_null(), STILL_RUNS),
+        Ruling(never, NEVER_STARTED, load=False),
+        Ruling(~pl.col("line").is_in(counts), AGAIN, load=False),
+        Ruling(~pl.col("asks"), NO_TRES),
+        Ruling((pl.col("outcome") == "CENSORED") & pl.col("run_time").is_null(), STILL_RUNS),
         *usual_rules(RESOURCES, options),
     ]).with_columns(early=pl.col("recorded_start") < pl.col("arrival"),
                     recorded_start=pl.max_horizontal("recorded_start", "arrival"))

@@ -46,7 +46,6 @@ from subak.workload.readers.conversion import (
     kept_load,
     notes,
 )
-from subak.workload.readers.fates import Fate, with_fate
 from subak.workload.readers.files.delimited import (
     SEPARATORS,
     Dialect,
@@ -81,6 +80,7 @@ from subak.workload.readers.rows import (
     usual_rules,
     workload_of_rows,
 )
+from subak.workload.readers.rulings import Ruling, with_ruling
 from subak.workload.readers.started import given, never_started, since_1970
 from subak.workload.readers.table.mapping import (
     AT,
@@ -143,18 +143,18 @@ def read(source: Path, options: Options, advance: Advance, submissions: Submissi
     resources = _resources(columns)
     read_rows = pl.concat(tables)
     table, origin = _counted(read_rows if submissions is None else submissions.onto(read_rows), units)
-    fated = _with_fates(table, columns, resources, options)
+    ruled = _with_rulings(table, columns, resources, options)
     word = "row" if is_parquet(source) else "line"
-    kept, loads = kept_load(fated, source, "rows", resources, options, word)
-    dropped = dropped_of("rows", fated, source)
-    accounts: tuple[Account, ...] = (account_of("rows", fated),)
+    kept, loads = kept_load(ruled, source, "rows", resources, options, word)
+    dropped = dropped_of("rows", ruled, source)
+    accounts: tuple[Account, ...] = (account_of("rows", ruled),)
     left = [name for name in there if name and name not in wanted]
     remarks = _remarks(kept, columns, left, origin)
     if submissions is not None:
         accounts += (submissions.account,)
-        dropped, remarks = pl.concat([dropped, submissions.dropped]), submissions.remarks(fated) | remarks
+        dropped, remarks = pl.concat([dropped, submissions.dropped]), submissions.remarks(ruled) | remarks
         understood = submissions.shown(understood)
-    del tables, read_rows, table, fated  # as large as the workload
+    del tables, read_rows, table, ruled  # as large as the workload
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "gang": options.gang,
               "blanks": options.blanks, "zone": options.zone,
               "map": [_said(column, units) for column in columns.values()]}
@@ -315,9 +315,9 @@ def _counted(table: pl.DataFrame, units: dict[str, str]) -> tuple[pl.DataFrame, 
     return since_first(table, *(name for name in INSTANTS if name in units))
 
 
-def _with_fates(table: pl.DataFrame, columns: dict[str, Column], resources: tuple[Resource, ...],
+def _with_rulings(table: pl.DataFrame, columns: dict[str, Column], resources: tuple[Resource, ...],
                 options: Options) -> pl.DataFrame:
-    """Return ROW_COLUMNS with `line` and `fate`."""
+    """Return ROW_COLUMNS with `line` and `ruling`."""
     has = columns.keys()
     start = pl.col("start") if "start" in has else pl.lit(None, pl.Float64)
     asked = [each.name for each in resources if each.name in has]
@@ -344,11 +344,11 @@ def _with_fates(table: pl.DataFrame, columns: dict[str, Column], resources: tupl
     ).with_columns(recorded_start=pl.when("started").then("recorded_start"))
     told = pl.when("started").then("recorded_start")
     never = never_started(told if "start" in has else None, pl.col("outcome"), pl.col("run_time"))
-    return with_fate(rows, [
+    return with_ruling(rows, [
         FAULTY,
-        Fate(never, NEVER_STARTED, load=False),
-        Fate(pl.col("unknown") if options.blanks == "zero" else pl.col("blank"), "how much it asks for is unknown"),
-        Fate(pl.col("job").is_null(), "which job it is of is unknown"),
+        Ruling(never, NEVER_STARTED, load=False),
+        Ruling(pl.col("unknown") if options.blanks == "zero" else pl.col("blank"), "how much it asks for is unknown"),
+        Ruling(pl.col("job").is_null(), "which job it is of is unknown"),
         *usual_rules(resources, options),
     ])
 

@@ -6,7 +6,6 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.workload.readers.conversion import Account, Shown, account_of, dropped_of, kept_of
-from subak.workload.readers.fates import KEPT, Fate, with_fate
 from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, parts
@@ -14,6 +13,7 @@ from subak.workload.readers.files.times import known, number
 from subak.workload.readers.load import refuse_lost
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import FAULTY, NO_ARRIVAL, again
+from subak.workload.readers.rulings import KEPT, Ruling, with_ruling
 from subak.workload.readers.started import given
 from subak.workload.table import TIME_MAX_S
 
@@ -61,11 +61,11 @@ class Submissions(NamedTuple):
     """What a table of jobs says."""
 
     path: Path
-    rows: pl.DataFrame  # `line`, `job`, `submitted` (s), `user`, `fate`
+    rows: pl.DataFrame  # `line`, `job`, `submitted` (s), `user`, `ruling`
 
     def onto(self, tasks: pl.DataFrame) -> pl.DataFrame:
         """Return the tasks with `submitted` and `user` of their jobs; they arrive then, where it is known."""
-        jobs = self.rows.filter(fate=KEPT).select("job", "submitted", "user")
+        jobs = self.rows.filter(ruling=KEPT).select("job", "submitted", "user")
         joined = tasks.join(jobs, on="job", how="left", maintain_order="left")
         return joined.with_columns(arrival=pl.coalesce("submitted", "arrival"))
 
@@ -86,12 +86,12 @@ class Submissions(NamedTuple):
         return understood._replace(rows=tuple((OTHERWISE, *rest) if name == "arrival" else (name, *rest)
                                               for name, *rest in understood.rows))
 
-    def remarks(self, fated: pl.DataFrame) -> dict[str, int | float | str]:
-        """Return what is remarkable about the join, of tasks with `fate`."""
+    def remarks(self, ruled: pl.DataFrame) -> dict[str, int | float | str]:
+        """Return what is remarkable about the join, of tasks with `ruling`."""
         counts = {
             "rows whose job's submission is unknown (they arrive when they start)":
-                fated.filter(pl.col("submitted").is_null(), fate=KEPT).height,
-            "jobs without a row of tasks": self.rows.filter(fate=KEPT).join(fated, on="job", how="anti").height,
+                ruled.filter(pl.col("submitted").is_null(), ruling=KEPT).height,
+            "jobs without a row of tasks": self.rows.filter(ruling=KEPT).join(ruled, on="job", how="anti").height,
         }
         said: dict[str, int | float | str] = {FROM_JOBS: f"of {self.path.name}"}
         return said | {name: count for name, count in counts.items() if count}
@@ -104,12 +104,12 @@ def submissions_of(path: Path, beside: Beside, options: Options, advance: Advanc
     tables = [_jobs(rows, beside) for rows in text_rows(path, dialect, wanted, advance)]
     if not tables:
         raise InputError(f"{path}: has no rows")
-    fated = with_fate(pl.concat(tables), [
+    ruled = with_ruling(pl.concat(tables), [
         FAULTY, again("job", "job", known=pl.col("submitted").is_not_null()),
-        Fate(pl.col("submitted").is_null(), NO_ARRIVAL, load=False)])
-    refuse_lost(fated, (), path, "line", options, "the jobs' submissions")
-    kept_of(fated, path, "rows")
-    return Submissions(path, fated)
+        Ruling(pl.col("submitted").is_null(), NO_ARRIVAL, load=False)])
+    refuse_lost(ruled, (), path, "line", options, "the jobs' submissions")
+    kept_of(ruled, path, "rows")
+    return Submissions(path, ruled)
 
 
 def _jobs(rows: Rows, beside: Beside) -> pl.DataFrame:

@@ -41,7 +41,7 @@ from subak.workload.readers.google.tasks import (
     observed_span,
     requests,
     task_remarks,
-    with_fates,
+    with_rulings,
     workload_of,
 )
 from subak.workload.readers.options import Options
@@ -87,7 +87,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     window_end = int(events.table["time"].max())  # type: ignore[arg-type]
     constraints = read_constraints(parts(source / "task_constraints"), advance)
     found, distinct = attempts_of(events.table)
-    attempts = with_fates(found, window_end, options)
+    attempts = with_rulings(found, window_end, options)
     kept = kept_tasks(attempts, window_end, options)
     if kept.is_empty():
         raise InputError(f"{source}: none of the {events.rows} rows of task_events makes a task that can be kept")

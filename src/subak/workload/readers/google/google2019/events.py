@@ -60,7 +60,7 @@ from subak.workload.readers.google.tasks import (
     observed_span,
     requests,
     task_remarks,
-    with_fates,
+    with_rulings,
     workload_of,
 )
 from subak.workload.readers.options import Options
@@ -109,7 +109,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     window_end = int(events.table["time"].max())  # type: ignore[arg-type]
     translated, moves = as_2011(events.table)
     found, distinct = attempts_of(translated.select(EVENT_COLUMNS))
-    attempts = with_fates(found, window_end, options)
+    attempts = with_rulings(found, window_end, options)
     kept = kept_tasks(attempts, window_end, options)
     if kept.is_empty():
         raise InputError(f"{source}: none of the {events.rows} rows of instance_events makes a task that can be kept")

@@ -12,10 +12,10 @@ from subak.fleet.table import Fleet, make_fleet
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import SLOTS
 from subak.workload.readers.conversion import Account, account_of
-from subak.workload.readers.fates import KEPT, fate
 from subak.workload.readers.files.json_text import converted, json_values
 from subak.workload.readers.files.stream import ignore_progress, single_file
 from subak.workload.readers.options import Options
+from subak.workload.readers.rulings import KEPT, ruling
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ def hosts_of(attempts: pl.DataFrame, topology: str) -> Hosts:
     if not topology:
         return Hosts(ran, (), 0)
     nodes = _topology(Path(topology))
-    named = nodes.filter(fate=KEPT).select("node", RACK)
+    named = nodes.filter(ruling=KEPT).select("node", RACK)
     added = ran.join(named, on="node", how="anti", maintain_order="left")
     return Hosts(pl.concat([named, added]), (account_of("nodes", nodes),), len(added))
 
@@ -100,7 +100,7 @@ def _ran_on(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _topology(path: Path) -> pl.DataFrame:
-    """Return the leaves of the tree with their parents, and each row's fate."""
+    """Return the leaves of the tree with their parents, and each row's ruling."""
     single_file(path)
     values = list(json_values(path, ignore_progress, frozenset(Node.__struct_encode_fields__)))
     if len(values) != 1:
@@ -109,7 +109,7 @@ def _topology(path: Path) -> pl.DataFrame:
     table = pl.DataFrame(_leaves(root), {"node": pl.String, RACK: pl.String}, orient="row")
     if table.is_empty():
         raise InputError(f"{path}: the topology has no nodes below {root.name!r}")
-    return table.with_columns(plain_name(pl.col("node", RACK))).with_columns(fate=fate([
+    return table.with_columns(plain_name(pl.col("node", RACK))).with_columns(ruling=ruling([
         (pl.col("node") == "", "node without a name"), (~pl.col("node").is_first_distinct(), "node seen before")]))
 
 

@@ -33,7 +33,6 @@ from subak.fleet.locality import LEVELS, LOCALITY_COLUMNS, OFF_RACK, RACK_LOCAL
 from subak.tables import Provenance
 from subak.workload.mapreduce_tables import NAMES, SLOTS, stage_table
 from subak.workload.readers.conversion import Account, Conversion, Reader, account_of, notes, with_recorded
-from subak.workload.readers.fates import KEPT, Fate, fate, with_fate
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.hadoop.rumen.history import History, read_history
 from subak.workload.readers.hadoop.rumen.hosts import (
@@ -47,6 +46,7 @@ from subak.workload.readers.hadoop.rumen.hosts import (
 )
 from subak.workload.readers.load import Load, load_of, together
 from subak.workload.readers.options import Options
+from subak.workload.readers.rulings import KEPT, Ruling, ruling, with_ruling
 from subak.workload.table import OUTCOMES, Workload, make_workload
 
 ORIGIN = "Hadoop's job history as Rumen's JSON"
@@ -58,8 +58,8 @@ SUPPORTED = frozenset({"arrival_min", "arrival_end", "batch", "shuffle", "unfini
                     "reduce_slots", "rack_local", "off_rack"})
 
 
-class Fated(NamedTuple):
-    """The rows of a trace, each with its `fate`; a task with the times of the attempt that it keeps."""
+class Rulingd(NamedTuple):
+    """The rows of a trace, each with its `ruling`; a task with the times of the attempt that it keeps."""
 
     jobs: pl.DataFrame
     tasks: pl.DataFrame
@@ -72,18 +72,18 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     history = read_history(source, advance)
     if history.jobs.is_empty():
         raise InputError(f"{source}: has no jobs")
-    fated = _with_fates(history, options)
-    kept = _kept_tasks(fated, options)
+    ruled = _with_rulings(history, options)
+    kept = _kept_tasks(ruled, options)
     if kept.is_empty():
-        raise InputError(f"{source}: none of its {len(fated.jobs)} jobs can be kept")
-    hosts = hosts_of(fated.attempts, options.topology)
+        raise InputError(f"{source}: none of its {len(ruled.jobs)} jobs can be kept")
+    hosts = hosts_of(ruled.attempts, options.topology)
     kept = _as_at_home(with_levels(kept, hosts.nodes), options)
-    accounts = (*(account_of(name, table) for name, table in fated._asdict().items()), *hosts.accounts)
-    remarks = _remarks(fated, kept, hosts, options)
+    accounts = (*(account_of(name, table) for name, table in ruled._asdict().items()), *hosts.accounts)
+    remarks = _remarks(ruled, kept, hosts, options)
     provenance = _provenance(source, accounts, remarks, options)
     fleet = None if hosts.nodes.is_empty() else fleet_of(hosts.nodes, options, provenance)
-    return Conversion(_workload(fated, kept, options, provenance), fleet, accounts, remarks,
-                      loads=_loads(fated, kept, options))
+    return Conversion(_workload(ruled, kept, options, provenance), fleet, accounts, remarks,
+                      loads=_loads(ruled, kept, options))
 
 
 READER = Reader("a file of Rumen, Hadoop's job history as JSON; its racks and nodes, if known, from the file that "
@@ -100,33 +100,33 @@ def _provenance(source: Path, accounts: tuple[Account, ...], remarks: dict[str, 
                       notes(accounts, remarks, chosen))
 
 
-# Fates
+# Rulings
 
 
-def _with_fates(history: History, options: Options) -> Fated:
+def _with_rulings(history: History, options: Options) -> Rulingd:
     jobs = _jobs(history.jobs, options)
     tasks = _tasks(history, jobs, options)
-    alive = tasks.filter(fate=KEPT)["row"].unique().implode()
-    jobs = jobs.with_columns(fate=pl.when((pl.col("fate") == KEPT) & ~pl.col("row").is_in(alive))
-                             .then(pl.lit("none of its tasks can be kept")).otherwise("fate"))
-    return Fated(jobs, tasks, _attempts(history, tasks))
+    alive = tasks.filter(ruling=KEPT)["row"].unique().implode()
+    jobs = jobs.with_columns(ruling=pl.when((pl.col("ruling") == KEPT) & ~pl.col("row").is_in(alive))
+                             .then(pl.lit("none of its tasks can be kept")).otherwise("ruling"))
+    return Rulingd(jobs, tasks, _attempts(history, tasks))
 
 
 def _jobs(jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Add `row`, `arrival` (seconds since `first_submit`, the file's), and the fate that does not depend on tasks."""
+    """Add `row`, `arrival` (seconds since `first_submit`, the file's), and the ruling that does not depend on tasks."""
     known = pl.col("submit") >= 0
     first = pl.col("submit").filter(known).min()
     arrival = (pl.col("submit") - first) / 1000
     outside = (arrival < options.arrival_min) | (arrival >= options.arrival_end)
-    return with_fate(jobs.with_row_index("row").with_columns(arrival=arrival, first_submit=first), [
-        Fate(~pl.col("job").is_first_distinct(), "job seen before", load=False),
-        Fate(~known, "submit time unknown"),
-        Fate(outside, "arrived outside the slice", load=False),
+    return with_ruling(jobs.with_row_index("row").with_columns(arrival=arrival, first_submit=first), [
+        Ruling(~pl.col("job").is_first_distinct(), "job seen before", load=False),
+        Ruling(~known, "submit time unknown"),
+        Ruling(outside, "arrived outside the slice", load=False),
     ])
 
 
 def _tasks(history: History, jobs: pl.DataFrame, options: Options) -> pl.DataFrame:
-    """Add the attempt that a task keeps and its fate; `attempts` counts all, `succeeded` those that did."""
+    """Add the attempt that a task keeps and its ruling; `attempts` counts all, `succeeded` those that did."""
     numbered = history.attempts.with_row_index("attempt_row")
     counted = numbered.group_by("task_row").agg(attempts=pl.len(), succeeded=(pl.col("result") == "SUCCESS").sum())
     tasks = (
@@ -135,15 +135,15 @@ def _tasks(history: History, jobs: pl.DataFrame, options: Options) -> pl.DataFra
         .join(_telling(numbered), on="task_row", how="left", maintain_order="left")
         .with_columns(pl.col("attempts", "succeeded").fill_null(0))
     )
-    of_dropped, of_lost = jobs["fate"].gather(tasks["row"]) != KEPT, jobs["lost"].gather(tasks["row"])
+    of_dropped, of_lost = jobs["ruling"].gather(tasks["row"]) != KEPT, jobs["lost"].gather(tasks["row"])
     attempted, failed = pl.col("attempts") > 0, (pl.col("succeeded") == 0) & (options.unfinished == "drop")
-    return with_fate(tasks, [
-        Fate(pl.lit(of_lost) & attempted & (pl.col("stage") != "other"), OF_DROPPED),
-        Fate(pl.lit(of_dropped), OF_DROPPED, load=False),
-        Fate(pl.col("stage") == "other", "sets its job up, or cleans up after it", load=False),
-        Fate(~attempted, "never attempted, so its run time is unknown", load=False),
-        Fate(pl.col("attempt_row").is_null(), "its attempt has no start, or no end after it"),
-        Fate(failed, "no attempt succeeded", load=False),
+    return with_ruling(tasks, [
+        Ruling(pl.lit(of_lost) & attempted & (pl.col("stage") != "other"), OF_DROPPED),
+        Ruling(pl.lit(of_dropped), OF_DROPPED, load=False),
+        Ruling(pl.col("stage") == "other", "sets its job up, or cleans up after it", load=False),
+        Ruling(~attempted, "never attempted, so its run time is unknown", load=False),
+        Ruling(pl.col("attempt_row").is_null(), "its attempt has no start, or no end after it"),
+        Ruling(failed, "no attempt succeeded", load=False),
     ])
 
 
@@ -158,11 +158,11 @@ def _telling(attempts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _attempts(history: History, tasks: pl.DataFrame) -> pl.DataFrame:
-    """Add stage, node, rack, and each attempt's fate."""
-    own = tasks.select("task_row", "stage", kept="attempt_row", task_fate="fate", task_succeeded="succeeded")
+    """Add stage, node, rack, and each attempt's ruling."""
+    own = tasks.select("task_row", "stage", kept="attempt_row", task_ruling="ruling", task_succeeded="succeeded")
     attempts = history.attempts.with_row_index("attempt_row").join(own, on="task_row", maintain_order="left")
-    return with_nodes(attempts).with_columns(fate=fate([
-        (pl.col("task_fate") != KEPT, "of a task that is dropped"),
+    return with_nodes(attempts).with_columns(ruling=ruling([
+        (pl.col("task_ruling") != KEPT, "of a task that is dropped"),
         (pl.col("attempt_row").eq_missing(pl.col("kept")), KEPT),
         (pl.col("result") == "FAILED", "failed, another attempt is kept"),
         (pl.col("result") == "KILLED", "killed, another attempt is kept"),
@@ -174,15 +174,15 @@ def _attempts(history: History, tasks: pl.DataFrame) -> pl.DataFrame:
 # What is kept
 
 
-def _kept_tasks(fated: Fated, options: Options) -> pl.DataFrame:
+def _kept_tasks(ruled: Rulingd, options: Options) -> pl.DataFrame:
     """Return the tasks kept, a job's together in the order of submissions, maps first.
 
     Columns: those of the tasks, `arrival`, `run_time`, `recorded_start` and `shuffle` (seconds; null where the trace
     does not tell).
     """
-    jobs = fated.jobs.filter(fate=KEPT).select("row", arrival=pl.lit(0.0) if options.batch else "arrival",
+    jobs = ruled.jobs.filter(ruling=KEPT).select("row", arrival=pl.lit(0.0) if options.batch else "arrival",
                                                order="arrival", first_submit="first_submit")
-    tasks = fated.tasks.filter(fate=KEPT).join(jobs, on="row", maintain_order="left")
+    tasks = ruled.tasks.filter(ruling=KEPT).join(jobs, on="row", maintain_order="left")
     seconds = _seconds(tasks, options).drop("attempt").with_columns(
         pl.col("inputs").list.eval(plain_name(pl.element())))
     return seconds.sort("order", "row", "stage", "task_row", maintain_order=True)
@@ -206,11 +206,11 @@ def _seconds(tasks: pl.DataFrame, options: Options) -> pl.DataFrame:
     return timed.with_columns(run_time=pl.col("run_time") + pl.col("shuffle").fill_null(0.0))
 
 
-def _loads(fated: Fated, kept: pl.DataFrame, options: Options) -> tuple[Load, ...]:
+def _loads(ruled: Rulingd, kept: pl.DataFrame, options: Options) -> tuple[Load, ...]:
     """Return the load; a task that is lost counts with the run time of its attempt, or as the mean of its stage."""
-    jobs = fated.jobs.select("row", "arrival", "first_submit")
-    lost = _seconds(fated.tasks.filter("lost").join(jobs, on="row", maintain_order="left"), options)
-    rows = pl.concat(each.select("stage", "fate", "lost", "run_time") for each in (kept, lost)).with_columns(
+    jobs = ruled.jobs.select("row", "arrival", "first_submit")
+    lost = _seconds(ruled.tasks.filter("lost").join(jobs, on="row", maintain_order="left"), options)
+    rows = pl.concat(each.select("stage", "ruling", "lost", "run_time") for each in (kept, lost)).with_columns(
         (pl.col("stage") == name).cast(pl.Float64).alias(each.name) for name, each in zip(NAMES, SLOTS, strict=True))
     return together(load_of(rows.filter(stage=name), SLOTS) for name in NAMES)
 
@@ -225,8 +225,8 @@ def _factors(options: Options) -> dict[str, float]:
     return {LEVELS[RACK_LOCAL]: options.rack_local, LEVELS[OFF_RACK]: options.off_rack}
 
 
-def _workload(fated: Fated, kept: pl.DataFrame, options: Options, provenance: Provenance) -> Workload:
-    jobs = fated.jobs[kept["row"].unique(maintain_order=True)]
+def _workload(ruled: Rulingd, kept: pl.DataFrame, options: Options, provenance: Provenance) -> Workload:
+    jobs = ruled.jobs[kept["row"].unique(maintain_order=True)]
     placed = kept.with_columns(job_row=pl.col("row").rle_id(), stage_row=pl.struct("row", "stage").rle_id())
     stages = placed.group_by("stage_row", maintain_order=True).agg(
         pl.col("job_row", "stage").first(), pl.col("shuffle").median().fill_null(0.0))
@@ -258,8 +258,8 @@ def _task_table(tasks: pl.DataFrame) -> pl.DataFrame:
                                       index=pl.int_range(pl.len()).over("row"), outcome=outcome))
 
 
-def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -> dict[str, int | float | str]:
-    jobs, own = fated.jobs.filter(fate=KEPT), fated.attempts
+def _remarks(ruled: Rulingd, kept: pl.DataFrame, hosts: Hosts, options: Options) -> dict[str, int | float | str]:
+    jobs, own = ruled.jobs.filter(ruling=KEPT), ruled.attempts
     of_stage = {name: kept.filter(stage=name) for name in NAMES}
     reduces = of_stage["reduce"]
     counts = {
@@ -273,7 +273,7 @@ def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -
         "attempts that were killed": own.filter(result="KILLED").height,
         "reduces without a time of shuffle": reduces.filter(pl.col("shuffle").is_null()).height,
         "jobs that depend on other jobs (not modelled)": jobs.filter(pl.col("awaited") > 0).height,
-        "attempts that start before their job was submitted (clocks differ)": _early(fated),
+        "attempts that start before their job was submitted (clocks differ)": _early(ruled),
         "attempts without a host": own["node"].null_count(),
         "nodes with attempts that the topology does not name (added)": hosts.added,
         **{f"maps that were {name}": kept.filter(level=name).height for name in LEVELS},
@@ -285,6 +285,6 @@ def _remarks(fated: Fated, kept: pl.DataFrame, hosts: Hosts, options: Options) -
     return {**{name: count for name, count in counts.items() if count}, "fleet": fleet}
 
 
-def _early(fated: Fated) -> int:
-    submit = fated.jobs["submit"].gather(fated.tasks["row"].gather(fated.attempts["task_row"]))
-    return int(((fated.attempts["start"] >= 0) & (fated.attempts["start"] < submit)).sum())
+def _early(ruled: Rulingd) -> int:
+    submit = ruled.jobs["submit"].gather(ruled.tasks["row"].gather(ruled.attempts["task_row"]))
+    return int(((ruled.attempts["start"] >= 0) & (ruled.attempts["start"] < submit)).sum())

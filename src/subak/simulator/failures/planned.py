@@ -1,6 +1,6 @@
-"""Applies failures: how attempts end early, and what users do then.
+"""Holds what is planned to fail: how attempts end early, and what users do then.
 
-A fate is a task's own: it does not depend on where and when the task runs, so that schedulers can be compared on it.
+What is planned depends on the task alone, not on where and when it runs, so that schedulers can be compared on it.
 """
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ ALWAYS = 2**15 - 1  # attempts: more than anybody tries
 KILLED = -1  # in place of an exit code: its user kills the attempt, and the task is CANCELLED
 
 
-class Fates(NamedTuple):
+class Planned(NamedTuple):
     """What befalls tasks; arrays are empty where all finish."""
 
     fails: np.ndarray  # int16[task], attempts that fail, counted from its first
@@ -20,6 +20,6 @@ class Fates(NamedTuple):
     cancel_at: np.ndarray  # float64[task], seconds: when its user cancels it; NEVER
 
 
-def no_fates() -> Fates:
+def nothing_planned() -> Planned:
     """Return that every task finishes."""
-    return Fates(np.zeros(0, np.int16), np.zeros(0), np.zeros(0, np.int16), np.zeros(0))
+    return Planned(np.zeros(0, np.int16), np.zeros(0), np.zeros(0, np.int16), np.zeros(0))

@@ -35,7 +35,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.quantities import Seconds
-from subak.simulator.mishaps.fates import ALWAYS, NEVER
+from subak.simulator.failures.planned import ALWAYS, NEVER
 from subak.toml_files import read_toml
 
 RETRIES_MAX = 1000

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from subak.federation.megha.jobs import TERMS
-from subak.simulator.mishaps.failure_plan import ANY, EVENLY, NAMES, FailurePlan, PlanError, Rule
-from subak.simulator.mishaps.fates import ALWAYS, KILLED, NEVER, Fates
+from subak.simulator.failures.plan import ANY, EVENLY, NAMES, FailurePlan, PlanError, Rule
+from subak.simulator.failures.planned import ALWAYS, KILLED, NEVER, Planned
 from subak.workload.table import Workload
 
 RECORDED_FAILED, RECORDED_KILLED = "FAIL", "KILL"  # outcomes of a trace
@@ -28,7 +28,7 @@ class Drawn(NamedTuple):
     cancel_after: np.ndarray
 
 
-def draw_fates(plan: FailurePlan, workload: Workload, seed: int) -> tuple[Fates, np.ndarray]:
+def draw_failures(plan: FailurePlan, workload: Workload, seed: int) -> tuple[Planned, np.ndarray]:
     """Return what befalls the tasks of a workload, and TERMS[task], on which they are run; *seed* is the run's.
 
     How many first attempts of a task do not finish is geometric, so that each attempt does not with the rule's
@@ -39,10 +39,10 @@ def draw_fates(plan: FailurePlan, workload: Workload, seed: int) -> tuple[Fates,
     rules = [*plan.task, Rule()]  # the last holds where none does
     rule = rules_of_stages(plan, workload)[workload.tasks["stage"].to_numpy()]
     terms = np.array([tuple(getattr(each, name) for name in TERMS.names or ()) for each in rules], TERMS)[rule]
-    fates = _drawn(rules, rule, workload, np.random.default_rng([plan.seed, seed]))
+    planned = _drawn(rules, rule, workload, np.random.default_rng([plan.seed, seed]))
     if plan.recorded:
-        _follow_recorded(fates, workload)
-    return fates, terms
+        _follow_recorded(planned, workload)
+    return planned, terms
 
 
 def refuse_plan(plan: FailurePlan, workload: Workload) -> None:
@@ -53,8 +53,8 @@ def refuse_plan(plan: FailurePlan, workload: Workload) -> None:
                         "says how they ended in the trace")
 
 
-def _drawn(rules: list[Rule], rule: np.ndarray, workload: Workload, random: np.random.Generator) -> Fates:
-    """Return the fates by *rule* (int64[task], places in *rules*)."""
+def _drawn(rules: list[Rule], rule: np.ndarray, workload: Workload, random: np.random.Generator) -> Planned:
+    """Return what is planned by *rule* (int64[task], places in *rules*)."""
     def of_rule(name: str) -> np.ndarray:
         return np.array([float(getattr(each, name) or 0.0) for each in rules])[rule]
 
@@ -67,7 +67,7 @@ def _drawn(rules: list[Rule], rule: np.ndarray, workload: Workload, random: np.r
     after = np.where(np.isnan(share), drawn.after, share) * run_time
     fails = np.where(np.isinf(run_time), 0, first_attempts(drawn.bad, chance))
     wait = -np.log1p(-drawn.cancel_after) * of_rule("cancel_after")
-    return Fates(
+    return Planned(
         fails.astype(np.int16), np.where(runs_on, NEVER, after), of_rule("exit_code").astype(np.int16),
         np.where(drawn.cancels < of_rule("cancel"), arrival + wait, NEVER),
     )
@@ -80,15 +80,15 @@ def first_attempts(drawn: np.ndarray, chance: np.ndarray) -> np.ndarray:
     return np.where(chance > 0, np.minimum(count, ALWAYS), 0).astype(np.int64)
 
 
-def _follow_recorded(fates: Fates, workload: Workload) -> None:
+def _follow_recorded(planned: Planned, workload: Workload) -> None:
     """Let tasks that the trace recorded as failed or killed end so, when they have run as long as there."""
     run_time = workload.tasks["run_time"].to_numpy()
     ended = np.isfinite(run_time)
     failed, killed = ((workload.tasks["outcome"] == outcome).fill_null(False).to_numpy() & ended
                       for outcome in (RECORDED_FAILED, RECORDED_KILLED))
-    fates.fails[failed | killed] = ALWAYS
-    fates.after[failed | killed] = run_time[failed | killed]
-    fates.code[killed] = KILLED
+    planned.fails[failed | killed] = ALWAYS
+    planned.after[failed | killed] = run_time[failed | killed]
+    planned.code[killed] = KILLED
 
 
 # -- whom rules are for ------------------------------------------------------------------------------------------------
