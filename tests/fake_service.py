@@ -278,6 +278,9 @@ class FakeService:
                       and (wanted.state is None or view.state == wanted.state)
                       and (not wanted.queue or f"{view.queue}/".startswith(f"{wanted.queue}/"))], cursor, limit)
 
+    async def specification(self, id):
+        return self._job(id).spec
+
     async def wait(self, id, seen, timeout_s):
         job = self._job(id)
         async with self.news:

@@ -23,7 +23,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "tune": ("W", "--scheduler", "lotes", "--trials", "1", "--processes", "1", "--out", "R"),
     "schedulers": (), "fair": ("t.toml", "--out", "R"), "queues": ("W",), "torture": ("--seeds", "1"),
     "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
-    "watch": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
+    "watch": ("g0-1",), "rerun": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
     "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
     "store adopt": ("t.toml",), "store check": ("W",), "store backup": ("W", "R"), "store restore": ("W", "R"),
@@ -134,7 +134,7 @@ _OUTPUTS, _IDS, _MACHINES = ("x", "", "JSON", "csv"), ("x", "", "g0", "../g0-1",
 _WORDS = ("", "x", "\x1b[2J", "n" * 2000)
 SPECIAL |= {
     **{word: {"output": _OUTPUTS} for word in ("submit", "list", "apply", "machines")},
-    **{word: {"id": _IDS, "ids": _IDS, "output": _OUTPUTS} for word in ("logs", "watch", "cancel", "preempt")},
+    **{word: {"id": _IDS, "ids": _IDS, "output": _OUTPUTS} for word in ("logs", "watch", "rerun", "cancel", "preempt")},
     "history": {"id": _IDS, "output": _OUTPUTS, "since": ("", "-1h", "2", "2x", "nan", "tomorrow", "9" * 400 + "d")},
     **{word: {"names": _MACHINES, "output": _OUTPUTS} for word in ("cordon", "uncordon", "drain")},
 }

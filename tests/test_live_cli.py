@@ -68,6 +68,23 @@ def test_submit_says_the_id_and_waits_when_asked(serving, run, write):
     assert run("submit", good, "--wait")[0] == 0
 
 
+def test_rerun_submits_what_was_submitted(serving, run, write, tmp_path, monkeypatch):
+    """With its script as it was, its environment and folder, to its queue and by its name."""
+    monkeypatch.chdir(tmp_path)
+    script = write("#!/usr/bin/env python3\nprint('then')\n", "train.py")
+    run("submit", script, "--queue", "web", "-e", "SEED=7", "--array", "0-3", "--cpu", "2", "--time-limit", "1h")
+    stages = "stages: [{name: a, command: [x]}, {name: b, command: [y], depends_on: [a]}]\n"
+    run("submit", write(job(more=stages).replace("command: ['true']\n", "")))
+    script.unlink()
+    assert run("rerun", "g0-0", "g0-1") == (0, "g0-2 train submitted to web: 4 tasks, as g0-0 was\n"
+                                            "g0-3 a submitted to research/ada: 2 tasks, as g0-1 was\n", "")
+    jobs = serving.services["g0"].jobs_by_id
+    assert jobs["g0-2"].spec == jobs["g0-0"].spec and jobs["g0-3"].spec == jobs["g0-1"].spec
+    assert msgspec.json.decode(run("rerun", "g0-2", "-o", "json")[1])[0]["id"] == "g0-4"
+    code, _, err = run("rerun", "g0-99")
+    assert (code, err) == (3, "subak: there is no job g0-99\n")
+
+
 def test_a_key_is_one_job(serving, run, write):
     file = write(job())
     for _ in range(2):
@@ -544,6 +561,17 @@ def test_watch_ends_with_the_job(serving, run, write):
                      "g0-0 failed (exit code 1): 1 finished, 1 failed"]
     run("submit", write(job()))
     assert run("watch", "g0-1")[0] == 0
+
+
+def test_watch_says_the_end_of_a_job_whatever_its_version_then_is(serving, run, write):
+    """The version of a job that has ended is counted anew, and may be that of its last change."""
+    run("submit", write(job("[sleep]")))
+    service = serving.services["g0"]
+    service.jobs_by_id["g0-0"].tell = lambda *_, **__: None
+    later(serving, service.finish("g0-0.0"))
+    code, out, _ = run("watch", "g0-0")
+    assert code == 0
+    assert [line.split(" ", 1)[1] for line in out.splitlines()] == ["g0-0 running: 1 running", "g0-0 finished: 1 finished"]
 
 
 def test_history_since(serving, run, write, monkeypatch):

@@ -2,6 +2,7 @@
 import asyncio
 
 import pytest
+from msgspec import json
 
 from fake_service import FakeService
 from federations import until
@@ -102,7 +103,19 @@ def test_a_queue_that_is_not_there_is_named(one):
     assert caught.value.field == "queue"
 
 
-@pytest.mark.parametrize("question", ["job", "wait", "tasks", "cancel", "history"])
+def test_the_file_of_a_job_submits_the_same_one_again(one):
+    """While it is open, and when it has ended."""
+    text = job(name="again", tasks=2, env="{SEED: \"7\"}", workdir="/tmp", retries=1, time_limit="1h")
+    view = one.client.submit(text)
+    file = one.client.file(view.id)
+    one.client.wait(view.id, timeout_s=20)
+    assert one.client.file(view.id) == file
+    assert (file["metadata"], file["queue"], file["tasks"], file["env"]) == (
+        {"name": "again"}, "research/ada", 2, {"SEED": "7"})
+    assert one.client.file(one.client.submit(json.encode(file)).id) == file
+
+
+@pytest.mark.parametrize("question", ["job", "file", "wait", "tasks", "cancel", "history"])
 def test_what_is_not_there_is_not_found(one, question):
     with pytest.raises(NotFoundError, match="there is no job g0-99"):
         getattr(one.client, question)("g0-99")

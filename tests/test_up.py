@@ -202,9 +202,9 @@ def test_down_without_up(lab, run):
 
 
 def test_from_the_start_to_ctrl_c_and_kill_nine_and_the_end(lab, run, monkeypatch):
-    _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch)
-    _what_ran_runs_again_and_nothing_outlives_kill_nine(lab)
-    _what_was_killed_runs_again_detached(lab)
+    stopping, stopped = _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch)
+    later = _what_ran_runs_again_and_nothing_outlives_kill_nine(lab, stopping, stopped)
+    _what_was_killed_runs_again_detached(lab, *later)
 
 
 def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
@@ -218,13 +218,14 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     with lab.client() as client:
         job = submitted(lab, client, "long", 600)
         until(lambda: lab.stamps("long.0.start"))
-    for name in ("a1", "a", "g1"):
+    for name in ("a1", "a", "g1", "g0"):  # the last one has had more than a second to write when it began
         os.kill(next(int(line.split()[0]) for line in left(lab.folder)
                      if "subak.live.process" in line and f"-{name}.toml" in line), signal.SIGKILL)
         assert re.search(rf"{name} was killed by SIGKILL; it is started again in 0\.\d s", seen.until(f"{name} was"))
         seen.until(f"{name} is started again")
         seen.until(f" {name}: ready")
     assert len(lab.stamps("long.0.start")) == 1  # it outlived them
+    stopping = time.time()
     code, out = seen.end(signal.SIGINT)
     assert code == 0
     waits = [line.split(" ", 1)[1] for line in out.splitlines() if "waiting for" in line]
@@ -233,23 +234,32 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     assert left(lab.folder) == []
     assert lab.stamps("long.0.end") == []
     assert job.id == "g0-1"
+    return stopping, time.time()
 
 
-def _what_ran_runs_again_and_nothing_outlives_kill_nine(lab):
+def _what_ran_runs_again_and_nothing_outlives_kill_nine(lab, stopping, stopped):
+    time.sleep(1)  # so that what a restart makes up is told from what was
     seen = Seen(lab)
     seen.until("ready after")
     until(lambda: len(lab.stamps("long.0.start")) == 2)
     with lab.client() as client:
         client.cancel("g0-1")
         assert client.wait("g0-1").outcome == "cancelled"
-        submitted(lab, client, "later", 5)
+        first, over, second, _ = client.history("g0-1")
+        assert [each.what for each in (first, over, second)] == ["began", "attempt stopped", "began"]
+        one, two = lab.stamps("long.0.start")
+        assert abs(first.at - one) < 1 and stopping < over.at < stopped and abs(second.at - two) < 1
+        job = submitted(lab, client, "later", 5)
         until(lambda: lab.stamps("later.0.start"))
+        until(lambda: client.task(f"{job.id}.0").state == "running")
+        began = client.task(f"{job.id}.0").started
     seen.process.kill()
     seen.process.communicate(timeout=PATIENCE_S)
     nothing_is_left(lab)
+    return job.id, began
 
 
-def _what_was_killed_runs_again_detached(lab):
+def _what_was_killed_runs_again_detached(lab, later, began):
     up = lab.command("up", lab.folder, "--detach")
     out, _ = up.communicate(timeout=2 * PATIENCE_S)
     assert up.returncode == 0, out
@@ -259,7 +269,9 @@ def _what_was_killed_runs_again_detached(lab):
     assert again.communicate(timeout=PATIENCE_S)[0].startswith(f"subak: {lab.folder}: a federation runs here already")
     assert again.returncode == 2
     with lab.client() as client:
-        assert client.wait("g0-65").outcome == "finished"  # what was killed with its machine
+        assert client.wait(later).outcome == "finished"  # what was killed with its machine
+        first = client.history(later)[0]
+        assert (first.what, first.at) == ("began", began)
         script = f"trap '' TERM; touch {lab.folder}/deaf; while :; do sleep 1; done"
         job = client.submit("metadata: {name: deaf}\nqueue: web\nresources: {cpu: 100m, memory: 16Mi}\n"
                             f'grace_period: 10m\ncommand: [sh, -c, "{script}"]\n')

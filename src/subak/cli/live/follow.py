@@ -148,7 +148,7 @@ def watch(
         _show_line(job, output)
         while job.state != "ended":
             before, job = job.version, federation.wait(id, seen=job.version)
-            if job.version != before:
+            if job.version != before or job.state == "ended":  # whose version is counted anew
                 _show_line(job, output)
                 time.sleep(PAUSE_S)
     if job.outcome != FINISHED:

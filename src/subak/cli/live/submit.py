@@ -29,9 +29,11 @@ from subak.cli.live.job_options import (
     job_fields,
 )
 from subak.cli.live.options import (
+    JOB,
     ClientOption,
     Output,
     OutputOption,
+    checked,
     file_bytes,
     opened,
 )
@@ -101,6 +103,33 @@ def submit(
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
         raise CommandEndedError(exit_codes.OTHERWISE)
+
+
+def rerun(
+    ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Such as g0-17.", show_default=False)],
+    output: OutputOption = Output.TABLE,
+    client: ClientOption = None,
+) -> None:
+    """Submit jobs again, as they were: command, script, environment, folder, amounts, queue and name.
+
+    All tasks run again, whether they finished or not. A script that was submitted with its text (it begins with #!)
+    runs as it was then; any other file is read as it is now.
+
+    - `subak rerun g0-17` prints the id of the new job.
+    """
+    for id in ids:
+        checked(id, JOB, "JOB")
+    with opened(client) as federation:
+        found = [_again(federation, id, output) for id in ids]
+    show(found, output)
+
+
+def _again(federation: "Client", id: str, output: Output) -> JobView:
+    job = federation.submit(msgspec.json.encode(federation.file(id)), file=id)
+    _warn(job)
+    if output == Output.TABLE:
+        echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}, as {id} was")
+    return job
 
 
 def _text_of(file: Path, said: dict[str, object], workdir: str | None) -> bytes:

@@ -76,8 +76,8 @@ class StageView(Struct, frozen=True, kw_only=True):
 class JobView(Struct, frozen=True, kw_only=True):
     """A job as it stands.
 
-    *version* grows with every change that can be seen here, within one life of its master; *outcome* is finished where
-    all tasks finished, else that of the first task that did not.
+    *version* grows with every change that can be seen here, while the job is open, within one life of its master;
+    *outcome* is finished where all tasks finished, else that of the first task that did not.
     """
 
     id: JobId

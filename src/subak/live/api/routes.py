@@ -50,6 +50,7 @@ from subak.live.api.service import (
     Service,
 )
 from subak.live.jobfile.read import read_job
+from subak.live.jobfile.write import as_file
 
 INT64_MAX = (1 << 63) - 1
 READ_AT_ONCE_BYTES = 4096  # of a job file, which takes a millisecond; a larger one does not hold up the event loop
@@ -124,6 +125,12 @@ async def jobs(service: Asked, queue: Word = "", name: Word = "",
 async def job(service: Asked, id: JobId) -> JobView:
     """Return a job."""
     return await service.job(id)
+
+
+@get("/v1/jobs/{id:str}/file", responses=NAMED, summary="Job file of a job")
+async def job_file(service: Asked, id: JobId) -> dict[str, Any]:
+    """Return a job file, as JSON, that submits the same job again."""
+    return as_file(await service.specification(id))
 
 
 @get("/v1/jobs/{id:str}/wait", responses=NAMED, summary="Wait for a job")
@@ -289,6 +296,6 @@ def _text(body: bytes) -> str:
 
 
 ROUTES: list[Any] = [
-    submit, jobs, job, wait, tasks, job_history, cancel_job, task, logs, explain, task_history, cancel_task, preempt,
-    health, federation, masters, queues, machines, machine, cordon, uncordon, drain, remove, plan, apply,
+    submit, jobs, job, job_file, wait, tasks, job_history, cancel_job, task, logs, explain, task_history, cancel_task,
+    preempt, health, federation, masters, queues, machines, machine, cordon, uncordon, drain, remove, plan, apply,
 ]

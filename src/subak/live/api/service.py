@@ -61,6 +61,9 @@ class Service(Protocol):
     async def job(self, id: str) -> JobView:
         """Return a job."""
 
+    async def specification(self, id: str) -> JobSpec:
+        """Return what a job was submitted as, with all that its file left out."""
+
     async def jobs(self, wanted: JobFilter, cursor: str, limit: int) -> Page[JobView]:
         """Return a page of at most *limit* jobs, the latest first."""
 

@@ -79,6 +79,10 @@ class Client:
         """Return a job."""
         return self._get(f"/v1/jobs/{id}", JobView)
 
+    def file(self, id: str) -> dict[str, Any]:
+        """Return what a job file says that submits the same job again."""
+        return self._get(f"/v1/jobs/{id}/file", dict[str, Any])
+
     def wait(self, id: str, *, seen: int | None = None, timeout_s: float = WAIT_S) -> JobView:
         """Return a job when it has ended or, with *seen*, has another version; or as it is after the time."""
         query = {"timeout_s": f"{timeout_s:g}", **({} if seen is None else {"seen": str(seen)})}

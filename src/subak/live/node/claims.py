@@ -30,9 +30,9 @@ from subak.live.node.local_role import LocalRole
 from subak.live.node.written_for import refuse_shorter
 
 # numbers on disk of a global master: of incarnations and of jobs, which are used once; for whom numbers of jobs were
-# given; and what this file keeps
+# given; what this file keeps; and when it was stopped
 (INCARNATION_KEY, LATEST_JOB_KEY, WRITTEN_FOR_KEY, IDENTITY_KEY, RESERVED_KEY, ATTEMPTS_KEY, SUPERSEDES_KEY,
- REFUSED_KEY, BEHIND_KEY) = range(9)
+ REFUSED_KEY, BEHIND_KEY, STOPPED_KEY) = range(10)
 RESERVE_FIRST, RESERVE_MOST = 64, 4096  # numbers of jobs: twice as many each time
 HOLD_S = 1.0  # that every cluster has to say what it knows, before anything is placed
 JOBS_TOLD = 100  # that a refusal names at most

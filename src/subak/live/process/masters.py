@@ -23,6 +23,7 @@ from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import Links
 from subak.live.service.planning import check_order, first_queues
+from subak.live.store.checking import StoreError
 from subak.live.store.sqlite import SqliteStore
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
 
@@ -92,9 +93,14 @@ class Master:
         if self.stopping:
             driver.stop()
         await driver.run()
+        self.write_last(driver)
         if self.compiling is not None:
             self.compiling.cancel()
         self.store.close()
+
+
+    def write_last(self, driver: Driver) -> None:
+        """Write what a node that is stopped has yet to write."""
 
 
 def _use_compiled(node: GlobalNode | LocalNode) -> None:
@@ -155,6 +161,14 @@ class GlobalMasterProcess(Master):
         await server.stop()
         if self.refused:
             raise StoreUnfitError(self.refused)
+
+    def write_last(self, driver: Driver) -> None:
+        """Write when attempts began, and that this master was stopped now; without it history is less exact."""
+        if isinstance(driver.node, GlobalNode) and not driver.problem:
+            try:
+                self.store.commit(driver.node.last_writes(time.time()))
+            except StoreError as error:
+                self.say(f"the last instants are not written: {error}")
 
     def _take(self, effect: Any, service: "NodeService") -> None:
         """Take in what the node has done; a store that is not the one in use ends the process."""

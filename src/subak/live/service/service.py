@@ -261,6 +261,11 @@ class NodeService:
         """See `Service`."""
         return await self._viewed(id, Waiting(self.node, self.file))
 
+    async def specification(self, id: str) -> JobSpec:
+        """See `Service`."""
+        known, _ = await self._known(id)
+        return known.spec
+
     async def _viewed(self, id: str, waiting: Waiting) -> JobView:
         """Return a job, with why it waits."""
         while True:

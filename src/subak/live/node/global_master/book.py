@@ -2,9 +2,10 @@
 
 A task on disk is one row: its state, its row among the open tasks, its round, the cluster and the attempt it was last
 sent to, and how often it was lost. It is written when one of these differs from what was written last, before anything
-that follows from it leaves the node.
+that follows from it leaves the node; and, of an attempt that goes on, a second after it began, to say so.
 """
 import zlib
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +36,7 @@ from subak.live.node.global_master.history import (
 )
 
 MIB = 1 << 20
+BEGUN_S = 1.0  # that an attempt runs before the row of its task on disk says when it began
 COMPRESSED_FROM = 10_000  # tasks of a job that has ended, on disk
 ON_DISK = np.dtype([
     ("number", np.int64),
@@ -150,6 +152,9 @@ class Book:
         self.disk = np.zeros(places, ON_DISK)
         self.now = np.zeros(places, ON_DISK)  # what is not in the tables of the roles: attempts, started, ended
         self.runs = np.zeros(places, bool)  # whether the last attempt was seen to run, since this master began
+        self.young: deque[tuple[float, np.ndarray]] = deque()  # when attempts began, and places of their tasks, until
+        # their beginnings are written
+        self.stopped = 0.0  # Unix time at which this master was stopped before it began; 0 where it was not, or killed
         self.told: set[int] = set()  # places of tasks of whose lost attempts local masters told, since the last rows
         self.due: set[int] = set()  # jobs whose histories are to be written
         self.of_number: dict[int, Job] = {}
@@ -208,6 +213,8 @@ class Book:
         now["attempt"][begun], now["machine"][begun] = mine["attempt"][new], mine["machine"][new]
         now["attempts"][begun] += 1
         now["started"][begun] = clock
+        if begun.size:
+            self.young.append((clock, places[begun]))
         self.runs[places[at]] = runs
         ended = (now["state"] == SUBMISSION_ENDED) & (now["ended"] == 0)
         now["ended"][ended] = clock
@@ -259,6 +266,8 @@ class Book:
     def _note_entry(self, job: Job, entry: dict[str, int], clock: float) -> None:
         place, attempt, machine, reason = entry["task"] & (self.disk.size - 1), *_name_of(entry), entry["reason"]
         index, row, history = place - job.admitted.places, self.now[place], job.history
+        if reason == MACHINE_STOPPED and self.stopped and self._is_former(attempt):
+            clock = self.stopped  # tasks are ended just before masters, when a whole federation is stopped
         if entry["kind"] == ENTRY_TOOK and self._stands_by(place, attempt, machine):
             return  # seen with all others that run
         is_last = bool(row["attempt"] == attempt and row["machine"] == machine)
@@ -335,13 +344,31 @@ class Book:
             job.history.note(Happening(clock, index, ATTEMPT_LOST, NO_TRACE, machine,
                                        int(self.now[place]["attempts"]), attempt))
 
-    def writes(self, places: np.ndarray, clock: float) -> list[Write]:
-        """Return what has to be written of the tasks at these places."""
+    def begun_before(self, clock: float) -> np.ndarray:
+        """Return the places of tasks whose attempts began before then, and whose rows are to say so: each once.
+
+        Most attempts are over sooner, and cost no write of their own.
+        """
+        found = [np.zeros(0, np.int64)]
+        while self.young and self.young[0][0] <= clock:
+            found.append(self.young.popleft()[1])
+        places = np.unique(np.concatenate(found))
+        rows = self.now[places]
+        places = places[self.runs[places] & (rows["state"] != SUBMISSION_ENDED)
+                        & (rows["number"] == self.jobs.number[places])]
+        return places[[number // self.disk.size in self.of_number for number in self.now["number"][places].tolist()]]
+
+    def writes(self, places: np.ndarray, clock: float, begun: np.ndarray | None = None) -> list[Write]:
+        """Return what has to be written of the tasks at these places, and of *begun*: as well when an attempt began."""
+        if begun is not None and begun.size:
+            places = np.union1d(places, begun)
         now, before = self.rows_of(places, clock), self.disk[places]
         due = [self.of_number[number] for number in sorted(self.due) if number in self.of_number]
         histories = [each for job in due for each in job.history.writes()]
         self.due.clear()
         differs = (_decisive(now) != _decisive(before)).any(axis=1)
+        if begun is not None and begun.size:
+            differs |= np.isin(places, begun)
         if not differs.any():
             return histories
         rows = now[differs]

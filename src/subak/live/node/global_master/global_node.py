@@ -50,8 +50,8 @@ from subak.federation.messages import (
     SUBMITTER,
 )
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.base import Drop, Put, Serve, within
-from subak.live.node.claims import INCARNATION_KEY, LATEST_JOB_KEY, WRITTEN_FOR_KEY, Claims
+from subak.live.node.base import Drop, Put, Serve, Write, within
+from subak.live.node.claims import INCARNATION_KEY, LATEST_JOB_KEY, STOPPED_KEY, WRITTEN_FOR_KEY, Claims
 from subak.live.node.facts import (
     CONFIGURATION,
     JOB,
@@ -66,7 +66,7 @@ from subak.live.node.facts import (
     read_shape,
 )
 from subak.live.node.frames import Answer, Ask, Claimed, Frame, FrameError
-from subak.live.node.global_master.book import Book, Job, StoredJob, asked_of, fact_of, read_head
+from subak.live.node.global_master.book import BEGUN_S, Book, Job, StoredJob, asked_of, fact_of, read_head
 from subak.live.node.global_master.own_shapes import OwnShapes
 from subak.live.node.global_master.queues import QueuesFact, beginning_with, read_queues
 from subak.live.node.global_master.restore import restore_jobs
@@ -197,8 +197,11 @@ class GlobalNode(GlobalRole):
         self.own_shapes.restore()
         self.admission.latest = max([self.admission.latest, *self.ended])  # no number is given twice
         restore_jobs(self)
+        self.book.stopped = int.from_bytes(numbers.get(STOPPED_KEY, b""), "big") / 1e3
         self.claims = Claims(self, life)
         self.writes.append(Put("incarnation", [INCARNATION_KEY], [(incarnation + 1).to_bytes(8, "big")]))
+        if STOPPED_KEY in numbers:  # it may be killed next time
+            self.writes.append(Drop("incarnation", [STOPPED_KEY]))
         self.tell(RESTART)
 
     # -- what people ask for -------------------------------------------------------------------------------------------
@@ -484,8 +487,9 @@ class GlobalNode(GlobalRole):
         tasks = np.array(sorted(task for task in touched if task >= 0), np.int64)
         places = tasks & self.jobs.mask
         places = self._with_gangs(places[self.jobs.number[places] == tasks])
-        if places.size:
-            self.writes += self.book.writes(places, self.clock)
+        begun = self.book.begun_before(self.clock - BEGUN_S)
+        if places.size or begun.size:
+            self.writes += self.book.writes(places, self.clock, begun)
         changed = {self.layout.job_of(int(number)) for number in self.jobs.number[places]}
         for number in sorted(changed):
             job = self.book.of_number[number]
@@ -500,6 +504,13 @@ class GlobalNode(GlobalRole):
             self.effects.append(Changed(tuple(sorted(changed))))
         self.effects += [Acknowledged(job) for job in self.asked]
         self.asked = []
+
+    def last_writes(self, clock: float) -> list[Write]:
+        """Return what has to be written when this master is stopped at *clock*, and gets no further call."""
+        begun = self.book.begun_before(clock)
+        nobody = np.zeros(0, np.int64)
+        return [*(self.book.writes(nobody, clock, begun) if begun.size else ()),
+                Put("incarnation", [STOPPED_KEY], [round(1e3 * clock).to_bytes(8, "big")])]
 
     def _with_gangs(self, places: np.ndarray) -> np.ndarray:
         """Return places with those of gangs that are over, whose rows were all given back with the last of them."""

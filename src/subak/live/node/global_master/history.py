@@ -4,7 +4,8 @@ A beginning, and an end, is known by its task, the number of the attempt and the
 any order, and anew when they or their global master were restarted; it is noted once. The first things are kept.
 
 Whenever an attempt is over and its task is not, all that was noted is written. So what is not on disk is the last
-attempt of each task, which its row tells of, or which local masters tell of again.
+attempt of each task, which its row tells of, or which local masters tell of again: an attempt that began less than a
+second before its global master was killed seems to begin when that one is back.
 """
 from collections.abc import Iterable, Mapping
 
