@@ -571,7 +571,8 @@ def test_watch_says_the_end_of_a_job_whatever_its_version_then_is(serving, run, 
     later(serving, service.finish("g0-0.0"))
     code, out, _ = run("watch", "g0-0")
     assert code == 0
-    assert [line.split(" ", 1)[1] for line in out.splitlines()] == ["g0-0 running: 1 running", "g0-0 finished: 1 finished"]
+    lines = [line.split(" ", 1)[1] for line in out.splitlines()]
+    assert lines == ["g0-0 running: 1 running", "g0-0 finished: 1 finished"]
 
 
 def test_history_since(serving, run, write, monkeypatch):
