@@ -23,7 +23,7 @@ from subak.federation.messages import HANDLER, KINDS, MESSAGE, PROFILES, ROLES
 from subak.federation.serving import compiled_service
 from subak.federation.settings import Federation
 from subak.fleet.table import make_fleet
-from subak.simulator.engine.run_loop import run_to_end
+from subak.simulator.engine.run_loop import Course, Held
 from subak.simulator.failures.draws import draw_failures
 from subak.simulator.failures.plan import FailurePlan, Rule
 from subak.simulator.federated.architectures import ARCHITECTURES
@@ -101,7 +101,7 @@ def opened(case):
 def recorded(case):
     federation = opened(case)
     recorder = Recorder(federation)
-    run_to_end(federation.simulation, federation.step, True, None, None, lambda: RuntimeError("a rule was broken"))
+    Course(Held(federation.simulation, federation.step, lambda: RuntimeError("a rule was broken")), True).drive()
     return recorder
 
 

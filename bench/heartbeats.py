@@ -15,7 +15,7 @@ import numpy as np
 
 from subak.federation.settings import Federation
 from subak.fleet.table import read_fleet
-from subak.simulator.engine.run_loop import run_to_end
+from subak.simulator.engine.run_loop import Course, Held
 from subak.simulator.federated.heartbeats.beats import MASTERS, PASSED
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
@@ -49,7 +49,7 @@ def measure(tasks: int, machines: int, masters: int, local_masters: int, rounds:
             opened = open_federated(workload, fleet, MEGHA, settings, 1, default_interval(workload), math.inf,
                                     in_full=every)
             began = time.process_time()
-            run_to_end(opened.simulation, opened.step, False, None, None, lambda: RuntimeError("a rule is broken"))
+            Course(Held(opened.simulation, opened.step, lambda: RuntimeError("a rule is broken")), False).drive()
             best[name] = min(best[name], time.process_time() - began)
             if name == "passed over":
                 beats, handled = opened.network.beats, int(np.sum(opened.network.handled))

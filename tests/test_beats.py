@@ -16,7 +16,7 @@ from small import fleet_of, plain
 from subak.federation.settings import Federation
 from subak.kernels.kernel import SETTINGS
 from subak.queues.tree import Queue, TreeChange, TreeFile
-from subak.simulator.engine.run_loop import run_to_end
+from subak.simulator.engine.run_loop import Course, Held
 from subak.simulator.federated.heartbeats.beats import (
     EVENTS_A_ROUND,
     HEARD,
@@ -124,7 +124,7 @@ WHERE = {".events", ".line", ".beats", ".flight", ".sent", ".armed_in", ".slot",
 
 def recorded(opened, fixed=True):
     """Run a federation to its end; return what it recorded, and all that it consists of then."""
-    result = run_to_end(opened.simulation, opened.step, fixed, None, None, lambda: AssertionError("a rule is broken"))
+    result = Course(Held(opened.simulation, opened.step, lambda: AssertionError("a rule is broken")), fixed).drive()
     network = {name: value for name, value in everything(opened.network)
                if not any(name.startswith(each) for each in WHERE)}
     return {

@@ -24,7 +24,7 @@ from subak.resources import amount_number, amount_words
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
 from subak.simulator.engine.estimates import with_estimates
-from subak.simulator.engine.run_loop import Progress, run_to_end
+from subak.simulator.engine.run_loop import Course, Held, Progress
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import LOOP_DONE, Simulation
 from subak.simulator.failures.plan import FailurePlan
@@ -85,11 +85,10 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
         return Outcome(prepared, scheduler, seed, loop_result)
     loop = central_loop(workload, fleet, scheduler, terms)
     simulation, waiting = loop.prepared.simulation, loop.waiting
-    loop_result = run_to_end(
-        simulation, loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name),
-        interval is not None, on_progress, None if check is None else lambda: check(simulation, waiting),
-        lambda: _broken(loop.prepared, scheduler, workload, fleet),
-    )
+    step = loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name)
+    held = Held(simulation, step, lambda: _broken(loop.prepared, scheduler, workload, fleet))
+    loop_result = Course(held, interval is not None).drive(
+        on_progress, None if check is None else lambda: check(simulation, waiting))
     return Outcome(loop.prepared, scheduler, seed, loop_result, plans=tuple(loop.plans),
                    plans_missed=tuple(loop.plans_missed), search_moves=loop.search_moves,
                    looked_at=loop.looked_at())

@@ -38,7 +38,7 @@ class CentralRun:
         self.prepared, self.run, self.states = loop.prepared, loop.run, loop.states
         self.simulation = _with_all_of_stages(loop.prepared.simulation, stored.of_stage)
         self.leaf_of_stage = _leaves(stored, terms, self.prepared) if self._is_fair else np.zeros(0, np.int32)
-        self.number = np.arange(len(first.tasks))
+        self.number, self.last_arrival = np.arange(len(first.tasks)), stored.last
         self.read_by_now = self.number.size
 
     @property
@@ -51,6 +51,10 @@ class CentralRun:
         """What runs a number of steps, and says why it came back."""
         sim, states = self.simulation, self.states
         return lambda budget: self.run(sim, *states, budget)
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers in the workload of the tasks in some rows."""
+        return self.number[rows]
 
     def ended(self) -> np.ndarray:
         """Return the rows of tasks to which nothing will happen any more, in the order of the workload."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.output.writing import write_file
-from subak.simulator.chunks.course import Course
+from subak.simulator.chunks.stream import Stream
+from subak.simulator.engine.run_loop import Course
 
 FILE = "checkpoint.npz"  # in the folder of the blocks
 EVERY_S = 60.0  # seconds between two, at least
@@ -29,21 +30,21 @@ class Checkpoint:
         """Whether it is time for another."""
         return time.monotonic() - self.written >= self.every
 
-    def write(self, course: Course) -> None:
+    def write(self, course: Course, stream: Stream) -> None:
         """Keep a run that has dropped who ended. Raises RunError when the disk refuses."""
-        course.blocks.flush()
+        stream.blocks.flush()
         held = {
-            "run": np.array(json.dumps(self.run)), "read": np.array(course.read), "seconds": np.array(course.seconds),
+            "run": np.array(json.dumps(self.run)), "read": np.array(stream.read), "seconds": np.array(course.seconds),
             "losses": np.hstack([np.zeros((4, 0)), *course.losses]),
             "timeline": np.concatenate([course.run.simulation.record.rows[:0], *course.timeline.kept]),
-            **course.run.kept(),
+            **stream.run.kept(),
         }
         file = io.BytesIO()
         np.savez(file, allow_pickle=False, **held)
         write_file(self.folder / FILE, file.getvalue())
         self.written = time.monotonic()
 
-    def restore(self, course: Course) -> bool:
+    def restore(self, course: Course, stream: Stream) -> bool:
         """Let a run that has just begun be where it was kept; return whether there was anything.
 
         Raises InputError, naming what differs, for a checkpoint of another run.
@@ -55,10 +56,10 @@ class Checkpoint:
             with np.load(path, allow_pickle=False) as file:
                 held = {name: file[name] for name in file.files}
             self._refuse_other(json.loads(str(held["run"])))
-            course.run.go_on_from(held)
+            stream.run.go_on_from(held)
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise InputError(f"{path}: is no checkpoint that this version can read ({type(error).__name__})") from None
-        course.read, course.seconds = int(held["read"]), float(held["seconds"])
+        stream.read, course.seconds = int(held["read"]), float(held["seconds"])
         course.losses, course.timeline.kept = [held["losses"]], [held["timeline"]]
         return True
 

@@ -89,7 +89,7 @@ class FederatedRun:
         self.opened = inputs.opened(min(CHUNKS_AT_ONCE * chunk, inputs.stored.tasks))
         self.settings = self.opened.settings
         self.queues = find_queues(_without_gangs(inputs.stored.head), self.settings, inputs.terms.queues)
-        self.arrived_before = 0
+        self.arrived_before, self.last_arrival = 0, inputs.stored.last
 
     @property
     def simulation(self) -> Simulation:
@@ -111,6 +111,10 @@ class FederatedRun:
     def step(self) -> Callable[[int], int]:
         """What runs a number of events, and says why it came back."""
         return self.opened.step
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers in the workload of the tasks at some places."""
+        return self.roles.jobs.number[rows] >> PLACE_BITS
 
     def ended(self) -> np.ndarray:
         """Return the places of tasks that nobody will name any more, in the order of the workload."""

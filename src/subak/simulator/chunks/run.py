@@ -10,9 +10,9 @@ from subak.placement.schedulers import Scheduler
 from subak.simulator.chunks.blocks import BLOCK_TASKS, Blocks
 from subak.simulator.chunks.central import CentralRun
 from subak.simulator.chunks.checkpoint import Checkpoint
-from subak.simulator.chunks.course import ChunkedRun, Course, Driven, told_part
 from subak.simulator.chunks.federated import FederatedRun, Inputs
-from subak.simulator.engine.run_loop import Progress
+from subak.simulator.chunks.stream import ChunkedRun, Stream, Streamed, told_part
+from subak.simulator.engine.run_loop import Course, Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan
 from subak.workload.stored import StoredWorkload
@@ -39,30 +39,35 @@ def run_in_chunks(  # noqa: PLR0913, PLR0917  (the words of `simulate`)
     *fixed*: the timeline's interval was given; *federation* and *faults* as of `simulate`. Raises InputError for rows
     that break a rule, and for a checkpoint of another run; what cannot be run in chunks is refused by `refuse_chunks`.
     """
-    course = _begun(stored, fleet, scheduler, terms, cut, fixed, federation or Federation(), faults)
-    restored = cut.checkpoint is not None and cut.checkpoint.restore(course)
-    with closing(course.parts_to_come()) as parts:
+    stream = _begun(stored, fleet, scheduler, terms, cut, federation or Federation(), faults)
+    course = Course(stream.run, fixed)
+    restored = cut.checkpoint is not None and cut.checkpoint.restore(course, stream)
+
+    def next_block() -> None:
+        stream.drop_ended()
+        if cut.checkpoint is not None and cut.checkpoint.is_due():
+            cut.checkpoint.write(course, stream)
+        stream.take_on(next(parts))
+
+    with closing(stream.parts_to_come()) as parts:
         if restored:
-            course.take_on(next(parts))
-        while not course.advance(on_progress):
-            course.drop_ended()
-            if cut.checkpoint is not None and cut.checkpoint.is_due():
-                cut.checkpoint.write(course)
-            course.take_on(next(parts))
-    return course.ended(fleet)
+            stream.take_on(next(parts))
+        result = course.drive(on_progress, next_block=next_block)
+    stream.write_rest()
+    return ChunkedRun(stored, fleet, stream.run, stream.run.outcome(result), stream.blocks)
 
 
-def _begun(  # noqa: PLR0913, PLR0917  (those of `run_in_chunks`)
-    stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms, cut: Cut, fixed: bool,
-    federation: Federation, faults: FaultPlan | None,
-) -> Course:
+def _begun(
+    stored: StoredWorkload, fleet: Fleet, scheduler: Scheduler, terms: Terms, cut: Cut, federation: Federation,
+    faults: FaultPlan | None,
+) -> Stream:
     """Return a run that has read its first tasks."""
     first = told_part(stored, 0, cut.chunk, terms)
-    run: Driven
+    run: Streamed
     if scheduler.architecture:
         run = FederatedRun(Inputs(stored, fleet, scheduler, terms, federation, faults), cut.chunk)
         run.read(0, first)
     else:
         run = CentralRun(first, stored, fleet, scheduler, terms)
     blocks = Blocks(cut.folder, stored.tasks, run.kind, cut.block)
-    return Course(stored, run, len(first.tasks), terms, cut.chunk, blocks, fixed)
+    return Stream(stored, run, len(first.tasks), terms, cut.chunk, blocks)

@@ -1,7 +1,11 @@
-"""Runs an engine to its end in budgets of steps, with progress and growing tables."""
+"""Drives an engine to its end, block by block, in budgets of steps, with progress and growing tables.
+
+A run in memory is one block of tasks; of a run in chunks each chunk is one.
+"""
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -60,55 +64,92 @@ class LoopResult:
     seconds: float  # of the loop alone
 
 
-def run_to_end(
-    simulation: Simulation,
-    step: Callable[[int], int],
-    fixed: bool,
-    on_progress: Callable[[Progress], None] | None,
-    check: Callable[[], None] | None,
-    broken: Callable[[], Exception],
-) -> LoopResult:
-    """Run an engine to its end.
+class Driven(Protocol):
+    """What a run drives: a state, and a step over it."""
 
-    *step* runs a number of steps and says why it came back; *fixed*: the timeline's interval was given; *check* is
-    called after every step; *broken* words the rule that was broken when the engine stops for one.
-    """
-    timeline = Timeline(simulation, fixed)
-    losses: list[np.ndarray] = []
-    began = time.perf_counter()
-    run_on(simulation, step, timeline, losses, on_progress, check, broken)
-    seconds = time.perf_counter() - began
-    return LoopResult(timeline.rows(), float(simulation.clock[INTERVAL]), float(simulation.clock[ACCOUNTED]), losses,
-                      int(simulation.counts[EVENTS]), seconds)
+    @property
+    def simulation(self) -> Simulation:
+        """The state; it may be another one in the next block of tasks."""
+
+    @property
+    def step(self) -> Callable[[int], int]:
+        """What runs a number of steps, and says why it came back."""
+
+    @property
+    def last_arrival(self) -> float:
+        """When the last task of the workload arrives (s)."""
+
+    @property
+    def arrived_before(self) -> int:
+        """How many tasks arrived that the state does not count: those of earlier blocks."""
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the numbers in the workload of the tasks in some rows of the state, int64[row]."""
+
+    def broken(self) -> Exception:
+        """Word the rule that was broken when the engine stops for one."""
 
 
-def run_on(
-    simulation: Simulation,
-    step: Callable[[int], int],
-    timeline: "Timeline",
-    losses: list[np.ndarray],
-    on_progress: Callable[[Progress], None] | None,
-    check: Callable[[], None] | None,
-    broken: Callable[[], Exception],
-) -> int:
-    """Run an engine to its end, or until it has no rows for those who arrive next; say which: LOOP_DONE, LOOP_UNREAD.
+@dataclass(frozen=True)
+class Held:
+    """A run with all tasks in memory: one block."""
 
-    Lost attempts are put behind *losses*; the rest is as with `run_to_end`.
-    """
-    why = LOOP_PAUSED
-    for why in _laps(step, singly=check is not None):
-        if check:
-            check()
-        if why == LOOP_BROKEN:
-            raise broken()
-        if why == LOOP_TIMELINE_FULL:
-            timeline.make_room()
-        if why == LOOP_LOSSES_FULL:
-            losses.append(_drained(simulation))
-        if on_progress:
-            on_progress(_progress(simulation))
-    losses.append(_drained(simulation))
-    return why
+    simulation: Simulation
+    step: Callable[[int], int]
+    broken: Callable[[], Exception]
+    arrived_before = 0
+
+    @property
+    def last_arrival(self) -> float:
+        """When the last task arrives (s)."""
+        return float(self.simulation.tasks.arrival[-1])
+
+    def numbers(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows: a task's number is its row."""
+        return rows
+
+
+class Course:
+    """A run on its way to its end, through one block of tasks or several."""
+
+    def __init__(self, run: Driven, fixed: bool) -> None:
+        """Begin a run that has read its first block; *fixed*: the timeline's interval was given."""
+        self.run = run
+        self.timeline = Timeline(fixed)
+        self.losses: list[np.ndarray] = []  # as of `LoopResult`
+        self.seconds = 0.0
+
+    def drive(
+        self, on_progress: Callable[[Progress], None] | None = None, check: Callable[[], None] | None = None,
+        next_block: Callable[[], None] | None = None,
+    ) -> LoopResult:
+        """Run to the end. *check* is called after every step, *next_block* when the next to arrive has no row."""
+        while not self._advance(on_progress, check):
+            assert next_block is not None  # in memory there is no other block
+            next_block()
+        sim = self.run.simulation
+        return LoopResult(self.timeline.rows(sim), float(sim.clock[INTERVAL]), float(sim.clock[ACCOUNTED]), self.losses,
+                          int(sim.counts[EVENTS]), self.seconds)
+
+    def _advance(
+        self, on_progress: Callable[[Progress], None] | None, check: Callable[[], None] | None
+    ) -> bool:
+        """Run as far as there are rows; return whether the end has been reached."""
+        run, why, began = self.run, LOOP_PAUSED, time.perf_counter()
+        for why in _laps(run.step, singly=check is not None):
+            if check:
+                check()
+            if why == LOOP_BROKEN:
+                raise run.broken()
+            if why == LOOP_TIMELINE_FULL:
+                self.timeline.make_room(run.simulation)
+            if why == LOOP_LOSSES_FULL:
+                self.losses.append(_drained(run))
+            if on_progress:
+                on_progress(_progress(run))
+        self.losses.append(_drained(run))
+        self.seconds += time.perf_counter() - began
+        return why == LOOP_DONE
 
 
 def _laps(step: Callable[[int], int], singly: bool) -> Iterator[int]:
@@ -131,14 +172,12 @@ def next_budget(budget: int, seconds: float) -> int:
 class Timeline:
     """Takes closed intervals over from the engine; a default interval that proves too fine is doubled."""
 
-    def __init__(self, simulation: Simulation, fixed: bool) -> None:
-        self.simulation = simulation
+    def __init__(self, fixed: bool) -> None:
         self.fixed = fixed
         self.kept: list[np.ndarray] = []
 
-    def make_room(self) -> None:
+    def make_room(self, sim: Simulation) -> None:
         """Move the closed intervals out, or merge them in pairs."""
-        sim = self.simulation
         count = int(sim.counts[ROWS_CLOSED])
         if self.fixed:
             self.kept.append(sim.record.rows[:count].copy())
@@ -155,9 +194,9 @@ class Timeline:
         sim.clock[INTERVAL] *= 2
         sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
 
-    def rows(self) -> np.ndarray:
+    def rows(self, sim: Simulation) -> np.ndarray:
         """Return float64[row, column], one row an interval."""
-        return np.concatenate([*self.kept, self.simulation.record.rows[: self.simulation.counts[ROWS_CLOSED]]])
+        return np.concatenate([*self.kept, sim.record.rows[: sim.counts[ROWS_CLOSED]]])
 
 
 def merged_pairs(rows: np.ndarray) -> np.ndarray:
@@ -169,16 +208,18 @@ def merged_pairs(rows: np.ndarray) -> np.ndarray:
     return merged
 
 
-def _drained(sim: Simulation) -> np.ndarray:
+def _drained(run: Driven) -> np.ndarray:
     """Return float64[4, loss] (task, machine, start, end) of the lost attempts noted so far, and forget them."""
+    sim = run.simulation
     count = int(sim.counts[LOSSES])
     sim.counts[LOSSES] = 0
-    return np.vstack([column[:count].astype(np.float64) for column in sim.losses])
+    task, *others = (column[:count] for column in sim.losses)
+    return np.vstack([column.astype(np.float64) for column in (run.numbers(task), *others)])
 
 
-def _progress(sim: Simulation) -> Progress:
-    arrived = int(sim.counts[NEXT_ARRIVAL])
+def _progress(run: Driven) -> Progress:
+    sim = run.simulation
     return Progress(
-        int(sim.counts[EVENTS]), float(sim.clock[NOW]), float(sim.tasks.arrival[-1]), arrived,
-        int(sim.counts[WAITING_NOW]), int(sim.counts[RUNNING_NOW]),
+        int(sim.counts[EVENTS]), float(sim.clock[NOW]), run.last_arrival,
+        run.arrived_before + int(sim.counts[NEXT_ARRIVAL]), int(sim.counts[WAITING_NOW]), int(sim.counts[RUNNING_NOW]),
     )

@@ -22,7 +22,7 @@ from subak.placement.claims import (
 )
 from subak.placement.schedulers import HOLD_BACK_AFTER
 from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
-from subak.simulator.engine.run_loop import LoopResult, Progress, run_to_end
+from subak.simulator.engine.run_loop import Course, Held, LoopResult, Progress
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import NOW, Simulation
 from subak.simulator.failures.draws import draw_failures
@@ -289,11 +289,9 @@ def simulate_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the s
     opened = open_federated(workload, fleet, architecture, settings, seed, interval, until, faults, queues,
                             failures=drawn, in_full=check is not None, hold_back_after=hold_back_after)
     simulation, roles = opened.simulation, opened.roles
-    loop_result = run_to_end(
-        simulation, opened.step, fixed, on_progress,
-        None if check is None else lambda: check(simulation, opened.network, roles),
-        lambda: broken_rule(simulation),
-    )
+    held = Held(simulation, opened.step, lambda: broken_rule(simulation))
+    loop_result = Course(held, fixed).drive(
+        on_progress, None if check is None else lambda: check(simulation, opened.network, roles))
     federated = Federated(opened.settings, opened.network, roles)
     return {"prepared": opened.prepared, "loop_result": loop_result, "federated": federated}
 

@@ -1,10 +1,9 @@
-"""The course of a run in chunks: ended tasks go to blocks, arriving ones come in.
+"""Streams the tasks of a workload through a run: ended tasks go to blocks, arriving ones come in.
 
-One chunk: (1) the loop runs until the next to arrive has no row; (2) rows of tasks that ended are written out; (3) the
-state is left with those that are open, which is also what a checkpoint holds; (4) the next chunk is read.
+Between two chunks, when the next to arrive has no row: (1) rows of tasks that ended are written out; (2) the state is
+left with those that are open, which is also what a checkpoint holds; (3) the next chunk is read.
 """
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -13,9 +12,9 @@ import numpy as np
 from subak.fleet.table import Fleet
 from subak.simulator.chunks.blocks import Blocks
 from subak.simulator.engine.columns import as_enum
-from subak.simulator.engine.run_loop import LoopResult, Progress, Timeline, run_on
+from subak.simulator.engine.run_loop import Driven, LoopResult
 from subak.simulator.engine.setup import Terms
-from subak.simulator.engine.state import ACCOUNTED, EVENTS, INTERVAL, LOOP_UNREAD, UNREAD_FROM, Simulation
+from subak.simulator.engine.state import UNREAD_FROM
 from subak.simulator.estimate_words import EXACT
 from subak.simulator.outcome import Outcome, Part
 from subak.simulator.results import possible_reasons
@@ -24,8 +23,8 @@ from subak.workload.stored import StoredWorkload
 from subak.workload.table import Workload
 
 
-class Driven(Protocol):
-    """What a run in chunks drives: a loop, and rows for tasks that come and go."""
+class Streamed(Driven, Protocol):
+    """A run with rows for tasks that come and go."""
 
     @property
     def number(self) -> np.ndarray:
@@ -34,18 +33,6 @@ class Driven(Protocol):
     @property
     def kind(self) -> np.dtype:
         """The fields of a task's results."""
-
-    @property
-    def simulation(self) -> Simulation:
-        """The state of what runs."""
-
-    @property
-    def arrived_before(self) -> int:
-        """How many tasks arrived that are not among those the state counts."""
-
-    @property
-    def step(self) -> Callable[[int], int]:
-        """What runs a number of steps, and says why it came back."""
 
     def ended(self) -> np.ndarray:
         """Return the rows of tasks to which nothing will happen any more, in the order of the workload."""
@@ -65,9 +52,6 @@ class Driven(Protocol):
     def go_on_from(self, kept: dict[str, np.ndarray]) -> None:
         """Be where another run was. Raises KeyError where anything is missing."""
 
-    def broken(self) -> Exception:
-        """Word that a rule was broken."""
-
     def outcome(self, result: LoopResult) -> Outcome:
         """Return the run, which has come to its end, of the tasks that have rows."""
 
@@ -75,36 +59,14 @@ class Driven(Protocol):
         """Return the run of some tasks; *values* are their results."""
 
 
-class Course:
-    """A run between two chunks, or in one."""
+class Stream:
+    """The tasks that a run has not read, and the blocks of those that it let go."""
 
-    def __init__(
-        self, stored: StoredWorkload, run: Driven, read: int, terms: Terms, chunk: int, blocks: Blocks, fixed: bool,
-    ) -> None:
-        """Begin a run that has taken on the first *read* tasks."""
+    def __init__(self, stored: StoredWorkload, run: Streamed, read: int, terms: Terms, chunk: int, blocks: Blocks
+                 ) -> None:
+        """Feed a run that has taken on the first *read* tasks."""
         self.stored, self.run, self.terms, self.chunk, self.blocks = stored, run, terms, chunk, blocks
-        self.read = read
-        self.timeline = Timeline(run.simulation, fixed)
-        self.losses: list[np.ndarray] = []  # as of `LoopResult`, with numbers in the workload
-        self.seconds = 0.0
-
-    def advance(self, on_progress: Callable[[Progress], None] | None) -> bool:
-        """Run as far as there are rows; return whether the end has been reached."""
-        sim, losses = self.run.simulation, []  # type: ignore[var-annotated]
-        sim.clock[UNREAD_FROM] = self.stored.arrival(self.read)
-        self.timeline.simulation = sim
-        began = time.perf_counter()
-        why = run_on(sim, self.run.step, self.timeline, losses, self._told(on_progress), None, self.run.broken)
-        self.seconds += time.perf_counter() - began
-        for each in losses:
-            each[0] = self.run.number[each[0].astype(np.int64)]
-            self.losses += [each] if each.size else []
-        if why == LOOP_UNREAD:
-            return False
-        number = self.run.number
-        rows = np.argsort(number, kind="stable")
-        self._write(rows[np.searchsorted(number[rows], 0):])
-        return True
+        self._note_read(read)
 
     def drop_ended(self) -> None:
         """Write the rows of tasks that ended, and go on without them."""
@@ -120,26 +82,20 @@ class Course:
     def take_on(self, part: Workload) -> None:
         """Go on with the chunk that was read next."""
         self.run.read(self.read, part)
-        self.read += len(part.tasks)
+        self._note_read(self.read + len(part.tasks))
 
-    def ended(self, fleet: Fleet) -> "ChunkedRun":
-        """Return the run, which has come to its end."""
-        sim = self.run.simulation
-        losses = self.losses or [np.zeros((4, 0))]
-        result = LoopResult(self.timeline.rows(), float(sim.clock[INTERVAL]), float(sim.clock[ACCOUNTED]), losses,
-                            int(sim.counts[EVENTS]), self.seconds)
-        return ChunkedRun(self.stored, fleet, self.run, self.run.outcome(result), self.blocks)
+    def write_rest(self) -> None:
+        """Write the rows of all tasks, in the end."""
+        number = self.run.number
+        rows = np.argsort(number, kind="stable")
+        self._write(rows[np.searchsorted(number[rows], 0):])
+
+    def _note_read(self, read: int) -> None:
+        self.read = read
+        self.run.simulation.clock[UNREAD_FROM] = self.stored.arrival(read)
 
     def _write(self, rows: np.ndarray) -> None:
-        self.blocks.write(self.run.number[rows], self.run.results(rows))
-
-    def _told(self, on_progress: Callable[[Progress], None] | None) -> Callable[[Progress], None] | None:
-        """Let *on_progress* hear of the whole run."""
-        if on_progress is None:
-            return None
-        before = self.run.arrived_before
-        return lambda found: on_progress(replace(
-            found, last_arrival=self.stored.last, tasks_arrived=before + found.tasks_arrived))
+        self.blocks.write(self.run.numbers(rows), self.run.results(rows))
 
 
 @dataclass(frozen=True)
@@ -148,7 +104,7 @@ class ChunkedRun:
 
     work: StoredWorkload
     fleet: Fleet
-    run: Driven
+    run: Streamed
     outcome: Outcome  # of the tasks that were open last; the losses are all there were, with numbers in the workload
     blocks: Blocks
 
@@ -167,7 +123,7 @@ class ChunkedRun:
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
         """Return the numbers in the workload of the tasks in some rows of the state, int64[row]."""
-        return self.run.number[rows]
+        return self.run.numbers(rows)
 
     def reasons(self) -> list[str]:
         """Return the reasons that tasks may have, each once, as they come in the task table of a run in memory."""
