@@ -366,11 +366,10 @@ def test_bounds_are_those_of_the_core():
     from subak.queues.tree import NAME
     from subak.resources import AMOUNT_MAX
     from subak.tables import RESOURCES_MAX
-    from subak.workload import predicates, table
+    from subak.workload import predicates
 
     assert (spec.AMOUNT_MAX, form.RESOURCES_MAX) == (AMOUNT_MAX, RESOURCES_MAX)
     assert predicates.OPERATORS == spec.OPERATORS
-    assert spec.QUEUE_LEVELS_MAX == table.QUEUE_LEVELS_MAX
     assert np.iinfo(TERMS["retries"]).max == np.iinfo(TERMS["losses_max"]).max == spec.LOSSES_MAX
     assert np.iinfo(ASKED["priority"]).max == spec.AMOUNT_MAX
     assert predicates.Constraint.__struct_fields__ == Constraint.__struct_fields__

@@ -30,6 +30,7 @@ BYTES = {**UNMISTAKABLE_BYTES, **DECIMAL}
 SLURM_BYTES = {**UNMISTAKABLE_BYTES, **{word[0]: size for word, size in BINARY.items()}}
 AMOUNT = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%]*)", re.ASCII)
 AMOUNT_TEXT_MAX = 60  # characters
+QUEUE_LEVELS_MAX = 64  # of a tree of queues: what is done for each queue is done for all above it
 
 Amount = float | str  # a number in what the resource is counted in, or a text that names its own unit
 

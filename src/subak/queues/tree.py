@@ -33,9 +33,8 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError
-from subak.quantities import Seconds
+from subak.quantities import QUEUE_LEVELS_MAX, Seconds
 from subak.toml_files import read_toml
-from subak.workload.table import QUEUE_LEVELS_MAX
 
 ROOT = ""  # its name
 WEIGHT_MIN, WEIGHT_MAX = 1e-9, 1e9

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from subak.errors import InputError
+from subak.quantities import QUEUE_LEVELS_MAX
 from subak.resources import Resource, asked_units
 from subak.tables import (
     ColumnType,
@@ -32,7 +33,6 @@ from subak.workload.predicates import OPERATORS
 QUEUES_ARE = "queues are"  # the remark of readers that make queues of several fields: partition/account/user
 OWN_NODES = ("partition", "virtual cluster")  # parts of such queues that have nodes of their own
 TIME_0 = "time 0 is"  # the remark of readers whose traces have a calendar
-QUEUE_LEVELS_MAX = 64  # of a tree of queues: what is done for each queue is done for all above it
 MARKS_A_TASK = 4  # so many more indices than tasks may there be for marks to be worth their memory
 TIME_MAX_S = 1e12  # 31,700 years: sums of such times keep a precision of a tenth of a millisecond
 KINDS = pl.Enum(["TASK", "SERVICE"])

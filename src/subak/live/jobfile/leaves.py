@@ -17,10 +17,9 @@ from subak.live.jobfile.spec import (
     LOSSES_MAX,
     MEMORY,
     OPERATORS,
-    QUEUE_LEVELS_MAX,
 )
 from subak.live.jobfile.tree import Scalar
-from subak.quantities import DURATION_FORM, DURATION_S_MAX
+from subak.quantities import DURATION_FORM, DURATION_S_MAX, QUEUE_LEVELS_MAX
 
 ARGUMENT_BYTES_MAX = 131_071  # Linux's, of an argument or NAME=value, without the zero at its end
 NAME_SIZE = 63  # characters, as of Kubernetes's labels

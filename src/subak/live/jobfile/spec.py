@@ -12,7 +12,6 @@ TASKS = "tasks"  # the resource that counts tasks: each has one, and nothing say
 RESOURCES = {CPU: 1000}  # of a task that says nothing of them
 # As in the core, whose own are beside NumPy: tests/test_jobfile.py holds them together.
 AMOUNT_MAX = 2**31 - 1
-QUEUE_LEVELS_MAX = 64
 OPERATORS = ("=", "!=", "<", ">", "<=", ">=")
 STAGES_MAX = 1000
 ALL_TASKS_MAX = 1_000_000  # of a job

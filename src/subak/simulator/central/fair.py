@@ -28,9 +28,10 @@ from subak.placement.reclaim import (
     neediest_leaf,
     note_in_vain,
 )
-from subak.queues.fair_orders import hierarchy_of, least_requests, leaves_of
+from subak.queues.fair_orders import hierarchy_of, least_requests
 from subak.queues.hierarchy import NOBODY
 from subak.queues.lanes import build_lanes
+from subak.queues.leaves import leaves_of
 from subak.queues.tree import tree_of_paths
 from subak.simulator.central.gangs import gangs_of, lose_gangs
 from subak.simulator.central.loop import advance

@@ -11,7 +11,7 @@ from subak.fleet.table import Fleet
 from subak.kernels.arrays import arrays_of, with_arrays
 from subak.placement.fair import Fair
 from subak.placement.schedulers import Scheduler
-from subak.queues.fair_orders import leaves_of
+from subak.queues.leaves import leaves_of
 from subak.queues.tree import tree_of_paths
 from subak.simulator.central.engines import central_loop
 from subak.simulator.chunks.blocks import RESULT, results, with_results
