@@ -1,6 +1,7 @@
 """The commands for a live federation, end to end against masters in a thread."""
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from subak.cli.live import up
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
 from subak.live.api.models import Event, JobView
-from subak.live.jobfile.command import from_script
+from subak.live.jobfile.command import FEED, from_script
 from subak.live.tokens import PEOPLE, new_token
 from subak.live.up.folder import Home
 from subak.live.up.plan import Wish
@@ -163,12 +164,13 @@ def test_what_no_machine_is_large_enough_for_is_warned_of_or_refused(serving, ru
 
 def test_a_script_becomes_the_job_that_the_options_say(serving, run, write):
     text = "#!/usr/bin/env -S python3 -u\nprint('$HOME \\\\ `x`')\n"
-    code, out, _ = run("submit", write(text, "train.py"), "--array", "0-9", "--cpu", "500m", "--memory", "2Gi",
+    file = write(text, "train.py")
+    code, out, _ = run("submit", file, "--array", "0-9", "--cpu", "500m", "--memory", "2Gi",
                        "--gpus", "1", "--retries", "2", "--queue", "web", "-e", "A=b")
     assert (code, out) == (0, "g0-0 train submitted to web: 10 tasks\n")
     (stage,) = serving.services["g0"].jobs_by_id["g0-0"].spec.stages
     assert stage.command[:2] == ("/bin/sh", "-c")
-    assert stage.command[3:] == (text, "/usr/bin/env", "-S python3 -u")
+    assert stage.command[3:] == (text, str(file.parent), "/usr/bin/env", "-S python3 -u")
     assert (stage.tasks, stage.retries, stage.env) == (10, 2, {"PYTHONUNBUFFERED": "1", "A": "b"})
     assert stage.resources == {"cpu": 500, "memory": 2048, "gpu": 1}
 
@@ -206,6 +208,29 @@ def test_scripts_without_an_interpreter_are_run_where_they_lie(serving, run, wri
     assert [stage.command for stage in stages] == [
         ("python3", str(files[0])), ("python3", str(files[1])), ("sh", str(files[2]))]
     assert [stage.resources["cpu"] for stage in stages] == [250] * 3
+
+
+@pytest.mark.parametrize("first", ["#!/usr/bin/env python3", f"#!{sys.executable} -B", "#!/usr/bin/env -S python3 -B"])
+def test_a_script_of_python_that_travels_finds_the_modules_beside_it(serving, run, write, tmp_path, monkeypatch, first):
+    """First of all, as where it lies; and then those of PYTHONPATH. Of a link it is those beside the file."""
+    for name, words in (("lab/helpers.py", "a"), ("other/helpers.py", "b"), ("other/more.py", "c")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"words = {words!r}\n")
+    file = write(f"{first}\nimport helpers, more\nprint(helpers.words, more.words)\n", "lab/train.py")
+    (tmp_path / "link.py").symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    run("submit", "lab/train.py", "link.py")
+    file.write_text("raise SystemExit(1)\n")  # its text is that of its submission
+    for spec in (each.spec for each in serving.services["g0"].jobs_by_id.values()):
+        done = subprocess.run(spec.stages[0].command, capture_output=True, text=True, check=False, cwd="/",
+                              env={**os.environ, "PYTHONPATH": str(tmp_path / "other")})
+        assert (done.returncode, done.stdout, done.stderr) == (0, "a c\n", "")
+
+
+def test_a_script_of_another_language_gets_no_folder(serving, run, write):
+    run("submit", write("#!/bin/sh\necho $PYTHONPATH\n", "a.sh"))
+    assert serving.services["g0"].jobs_by_id["g0-0"].spec.stages[0].command == (
+        "/bin/sh", "-c", FEED, "#!/bin/sh\necho $PYTHONPATH\n", "/bin/sh")
 
 
 # -- a script, and what follows it -------------------------------------------------------------------------------------

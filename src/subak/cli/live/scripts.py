@@ -29,6 +29,16 @@ def command_of(words: Sequence[str]) -> list[str]:
     return [*script_command(script), *(words[2:] if words[1:2] == ["--"] else words[1:])]
 
 
+def folder_of_script(file: str) -> str:
+    """Return the folder in which Python would look for modules of a script: where it lies, or the file it is a link to.
+
+    Empty for standard input.
+    """
+    if file == "-":
+        return ""
+    return os.path.dirname(os.path.realpath(file) if os.path.islink(file) else os.path.abspath(file))  # noqa: PTH100, PTH114, PTH120
+
+
 def script_command(name: str) -> list[str]:
     """Return the command that runs a script from where it lies. Raises InputError for one that cannot be read."""
     from subak.live.jobfile.command import interpreted  # noqa: PLC0415  (loads a YAML reader)

@@ -37,7 +37,7 @@ from subak.cli.live.options import (
     file_bytes,
     opened,
 )
-from subak.cli.live.scripts import UNBUFFERED, command_of, is_script, script_command
+from subak.cli.live.scripts import UNBUFFERED, command_of, folder_of_script, is_script, script_command
 from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, counts_text, of_counts, remark, show, why_full
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
@@ -82,8 +82,9 @@ def submit(
     """Submit jobs; each is on disk before its id is printed.
 
     A script becomes a job described by the options; a job file takes no such options. A script that begins with #!
-    travels with its job; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it lies. Its
-    environment is the worker's with what -e adds, not yours. For arguments: `subak run --detach train.py --epochs 3`.
+    travels with its job, as it is now; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it
+    lies, as it then is. Either way Python finds modules beside the script. Its environment is the worker's with what -e
+    adds, not yours. For arguments: `subak run --detach train.py --epochs 3`.
 
     - `subak submit train_*.py --cpu 0.25` submits a job for each script, four of which share a core.
     - `subak submit job.yaml` prints the id of the job.
@@ -245,7 +246,7 @@ def _job_text(what: list[str] | bytes, said: dict[str, object], file: str = "") 
     env = said.get("env")
     said = {**said, "env": {**UNBUFFERED, **(env if isinstance(env, dict) else {})}}
     try:
-        spec = from_script(what, file, **said) if isinstance(what, bytes) else from_command(
+        spec = from_script(what, file, folder_of_script(file), **said) if isinstance(what, bytes) else from_command(
             what, **said)  # type: ignore[arg-type]
     except InputError as error:  # of the command line
         raise InputError("; ".join(str(error).splitlines())) from None

@@ -13,14 +13,19 @@ from subak.live.jobfile.read import job_of_tree
 from subak.live.jobfile.spec import INTERPRETERS, JobSpec
 
 SHEBANG = b"#!"
-INTERPRETER = re.compile(r"(python|pypy)[0-9.]*|sh|bash|dash|zsh|Rscript|julia|perl|ruby|node|env")
+PYTHON = re.compile(r"(python|pypy)[0-9.]*")
+INTERPRETER = re.compile(rf"{PYTHON.pattern}|sh|bash|dash|zsh|Rscript|julia|perl|ruby|node|env")
 # The machine has no copy of the script. The shell hands the text, its $0, to the interpreter as an open file, and makes
 # way for it: signals and exit codes are the script's own, and nothing is left behind.
 FEED = 'exec "$@" /dev/fd/3 3<<SCRIPT\n$0\nSCRIPT\n'
+# Python looks for modules beside a script where it lies, first of all, and not beside /dev/fd/3.
+BESIDE = 'PYTHONPATH=$1${PYTHONPATH:+:$PYTHONPATH}; export PYTHONPATH; shift; '
 
 
-def from_script(data: bytes, file: str, **said: Json) -> JobSpec:
+def from_script(data: bytes, file: str, folder: str = "", **said: Json) -> JobSpec:
     """Return a job that runs a script whose first line names its interpreter, as `from_command` does for a command.
+
+    A script of Python finds the modules in *folder*, where there is one on its machine, as if it lay there.
 
     Raises InputError, also for a script that is no text, or has no interpreter in its first line.
     """
@@ -36,7 +41,10 @@ def from_script(data: bytes, file: str, **said: Json) -> JobSpec:
     if not interpreter or not interpreter[0].startswith("/"):
         raise InputError(f"{file}:1: must name an interpreter by its path, such as #!/bin/sh, not {first!r}")
     name = said.pop("name", None) or _name([PurePath(file).stem])
-    return from_command(["/bin/sh", "-c", FEED, text, *interpreter], name=name, **said)
+    is_python = any(PYTHON.fullmatch(PurePath(word).name) for part in interpreter for word in part.split())
+    beside = [folder] if is_python and folder and ":" not in folder else []
+    return from_command(["/bin/sh", "-c", (BESIDE if beside else "") + FEED, text, *beside, *interpreter], name=name,
+                        **said)
 
 
 def from_command(words: Sequence[str], *, name: str | None = None, labels: Mapping[str, str] | None = None,
