@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from small import CPU, TWO, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Weeks, best_of, value_of
+from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Sizing, Weeks, best_of, value_of
 from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
 from subak.experiment.sizing.search import fewest, search
 from subak.experiment.sizing.size import limit_of, start_of
@@ -25,8 +25,10 @@ from subak.fleet.table import read_fleet
 from subak.measures.intervals import SEEDS_MIN, TraceDays, mean_interval
 from subak.measures.objective import read_objective
 from subak.report.sizing.objective_words import said_objective
+from subak.report.sizing.words import headline, sentences
 from subak.resources import Resource
 from subak.workload.demand import most_at_once
+from subak.workload.resample import Drawable
 from subak.workload.table import make_workload
 
 OBJECTIVE = [read_objective("wait.mean < 10s")]
@@ -294,6 +296,15 @@ def test_a_kind_by_hand(run, site, tmp_path):
     table = pl.read_csv(tmp_path / "S" / "sizes.csv")
     assert table.filter(machines=6)["kept"].item() == "yes"
     assert table.filter(machines=5)["kept"].item() == "no"
+    assert dict(zip(table["machines"], table["answer"], strict=True))[6] == "to buy"
+    assert table["answer"].drop_nulls().to_list() == ["to buy"]
+    # Of the 200 tasks 194 run for 3 s in the 99 s from the first arrival to the last, and two each for 2, 1 and 0 s
+    held = (194 * 3 + 2 * 2 + 2 * 1) * 2
+    used = dict(table.select("machines", "cpu used").iter_rows())
+    assert used[6] == pytest.approx(held / (6 * 2 * 99)) and used[8] == pytest.approx(held / (8 * 2 * 99))
+    least = dict(table.select("machines", "cpu used, least used machine").iter_rows())
+    assert least[8] == 0.0 < least[6]  # two of eight are never needed
+    assert "beside it that of the least used machine, which near 0 % is there for peaks alone" in " ".join(out.split())
 
 
 def test_the_answer_is_run_again_from_its_scenario(run, site, tmp_path):
@@ -394,6 +405,11 @@ def test_the_trace_comes_first_then_the_interval_then_what_to_buy(run, tmp_path)
     weeks = kept["answers"][0]["weeks"]
     assert len(weeks["whole"]) == len(weeks["users"]) == 20 and weeks["buy"] == buy
     assert weeks["whole"] != weeks["users"] and kept["redrawn"]["days"] == 7
+    assert ("95 % means: nineteen in twenty such intervals hold the number that is needed, and at most one in twenty "
+            f"next stretches needs more than {buy}.") in said
+    marked = pl.read_csv(tmp_path / "S" / "sizes.csv").filter(pl.col("answer").is_not_null())
+    assert marked.select("machines", "answer").rows() == [(own, "fewest"), (buy, "to buy")]
+    assert re.search(rf"\n +{buy} .*  yes   to buy ", out)
     assert "No interval: that takes seeds 1-7." in run(*asked, "--seeds", "1-6")[1]
     _, out, _ = run(*asked, "--seeds", "1-9", "--limit", own)
     assert re.search(rf"On \d of 8 draws no size up to {own} is enough, so there is no interval\.", out)
@@ -431,6 +447,24 @@ def test_each_draw_has_the_answer_of_a_search_of_its_own(answers, start):
     found = answers_on(list(answers), search_, submit, told.append)
     assert found == {seed: answer if answer <= 50 else None for seed, answer in answers.items()}
     assert len(calls) == len(set(calls)) and told == list(range(1, len(answers) + 1))
+
+
+def test_a_range_is_said_where_the_trace_is_too_short_for_one_number():
+    def said(buy):
+        sizes = tuple(Size(machines, None, (value_of([5.0]),)) for machines in (22, buy))
+        answer = Sized("cpu 1", 99, sizes, 22, weeks=Weeks((22,), (22,), (20, 30), (15, 35), buy))
+        sizing = Sizing("W", "easy", ("wait.p95 < 10min",), tuple(range(1, 42)), "days",
+                        Drawable(days=4, length=86_400.0, freedom=3, sessions=50.0, why_not=""), (answer,), 0, 3, 3)
+        return headline(sizing, answer), " ".join(sentences(sizing, answer))
+
+    first, rest = said(34)
+    assert first == ("Buy 22 to 34 machines of cpu 1: 95 % of jobs wait less than 10 min on 22 of them in the trace "
+                     "itself, and on 34 in the next stretch of 4 days with 95 % certainty.")
+    assert "The range is wide, for the trace is short and its days differ" in rest and "Beware" not in rest
+    first, rest = said(33)
+    assert first == ("Buy 33 machines of cpu 1: 95 % of jobs wait less than 10 min, in the next stretch of 4 days with "
+                     "95 % certainty.")
+    assert "range" not in rest
 
 
 # Beside the answer: the log, growth, partitions, jobs of many tasks

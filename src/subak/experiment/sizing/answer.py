@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from subak.measures.intervals import mean_interval
+from subak.measures.machine_use import Shares
 from subak.measures.objective import Objective
 from subak.workload.resample import Drawable
 
@@ -31,6 +32,11 @@ def value_of(seeds: Sequence[float]) -> Value:
     return Value(tuple(seeds), mean, *(mean_interval(values) or (None, None)))
 
 
+def mean_shares(each: Sequence[Shares]) -> Shares:
+    """Return the mean of each resource's share over runs; None where one has none."""
+    return tuple(None if None in shares else sum(shares) / len(shares) for shares in zip(*each, strict=True))
+
+
 class Size(msgspec.Struct, frozen=True):
     """So many machines, and what came of them."""
 
@@ -38,6 +44,8 @@ class Size(msgspec.Struct, frozen=True):
     price: float | None  # of all of them; None where prices are not given
     values: tuple[Value, ...]  # of each objective; none where no run could begin
     missed: str = ""  # why objectives are missed whatever the values are: tasks that can never run
+    used: Shares = ()  # of all machines' capacity of each resource, the mean over the seeds; none of draws
+    least_used: Shares = ()  # of the machine that is used least
 
     def keeps(self, objectives: Sequence[Objective], end: str = MEAN) -> bool:
         """Whether all objectives hold, of the means, or of that *end* of their intervals."""
@@ -45,6 +53,12 @@ class Size(msgspec.Struct, frozen=True):
             return False
         ends = [getattr(value, end) for value in self.values]
         return all(value is not None and each.holds(value) for each, value in zip(objectives, ends, strict=True))
+
+
+def scarcest(size: Size) -> int | None:
+    """Return the resource of which the most is used at a size, by its place; None where nothing is known."""
+    known = [(share, -place) for place, share in enumerate(size.used) if share is not None]
+    return -max(known)[1] if known else None
 
 
 class Rise(msgspec.Struct, frozen=True):
@@ -81,7 +95,7 @@ class Sized(msgspec.Struct, frozen=True):
     """The answer for machines of one kind, or one mix."""
 
     name: str
-    limit: int  # no more machines than that were tried
+    limit: int  # no more machines than that were tried, but for the number to buy
     sizes: tuple[Size, ...]  # that were tried, the smallest first
     fewest: int | None  # machines that keep all objectives; None where no size that was tried does
     low: int | None = None  # the fewest of which the seeds do not exclude it; None where they say nothing
@@ -126,6 +140,7 @@ class Sizing(msgspec.Struct, frozen=True):
     jobs: int = 0  # of the workload
     tasks: int = 0
     slurm_jobs: int = 0  # tasks, those that start together as one
+    resources: tuple[str, ...] = ()
     load: float = 1.0  # times the workload's
     partitions: tuple[str, ...] = ()  # queues that have nodes of their own, by what the trace says
     recorded: Recorded | None = None  # None where the log knows no starts, or is of another load

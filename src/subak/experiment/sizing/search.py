@@ -6,8 +6,9 @@ it (every low end keeps its bound) to the first at which none leaves a doubt (ev
 once; what one search has tried, the next one goes by. All take objectives to become no worse with more machines; where
 what was tried says otherwise, the answer says so (`odd`, `rises`).
 """
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 
+import msgspec
 import numpy as np
 
 from subak.experiment.sizing.answer import HIGH, LOW, MEAN, Size, Sized, rises
@@ -34,10 +35,15 @@ def search(name: str, trial: Trial, objectives: Sequence[Objective], start: int,
     for near in [] if found is None else [round(found * part) for part in CURVE]:
         if 1 <= near <= limit and near not in tried:
             tried[near] = trial(near)
-    sizes = tuple(tried[machines] for machines in sorted(tried))
+    return with_sizes(Sized(name, limit, (), found, low, high), tried.values(), objectives)
+
+
+def with_sizes(answer: Sized, tried: Iterable[Size], objectives: Sequence[Objective]) -> Sized:
+    """Return an answer with the sizes that were *tried*, and what is odd about them."""
+    sizes, found = tuple(sorted(tried, key=lambda size: size.machines)), answer.fewest
     odd = tuple(size.machines for size in sizes
                 if found is not None and size.keeps(objectives) != (size.machines >= found))
-    return Sized(name, limit, sizes, found, low, high, odd, rises(sizes, len(objectives), became_worse))
+    return msgspec.structs.replace(answer, sizes=sizes, odd=odd, rises=rises(sizes, len(objectives), became_worse))
 
 
 def fewest(holds: Callable[[Size], bool], trial: Trial, tried: dict[int, Size], start: int, limit: int) -> int | None:

@@ -8,10 +8,10 @@ import numpy as np
 from subak.experiment.fleet_words import MACHINES_MAX
 from subak.experiment.run import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.scenario import Scenario, seeds_of
-from subak.experiment.sizing.answer import Size, Sized, Sizing, Weeks, best_of, value_of
+from subak.experiment.sizing.answer import Size, Sized, Sizing, Weeks, best_of, mean_shares, value_of
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless
 from subak.experiment.sizing.recorded import recorded
-from subak.experiment.sizing.search import search
+from subak.experiment.sizing.search import search, with_sizes
 from subak.experiment.sizing.trials import Submit, Tried
 from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
 from subak.measures.intervals import TraceDays
@@ -61,7 +61,8 @@ def size(
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
                   tuple(scenario.seeds), scenario.resample, days, tuple(answers),
                   best_of(answers), len(workload.jobs), len(workload.tasks),
-                  slurm_jobs(workload.gang_sizes(), len(workload.tasks)), scenario.load, partitions_of(workload),
+                  slurm_jobs(workload.gang_sizes(), len(workload.tasks)),
+                  tuple(each.name for each in workload.resources), scenario.load, partitions_of(workload),
                   recorded(scenario, (workload, candidates[0].machines(1)), objectives))
 
 
@@ -106,7 +107,9 @@ class _Sizes:
         missed = next((each.missed for each in done if each.missed), "")
         ran = all(each.values for each in done)
         values = tuple(map(value_of, zip(*(each.values for each in done), strict=True))) if ran else ()
-        return Size(machines, self.candidate.price(machines), values, missed)
+        uses = [each.use for each in done if each.use is not None]
+        shares = (mean_shares(each) for each in zip(*uses, strict=True)) if uses and len(uses) == len(done) else ()
+        return Size(machines, self.candidate.price(machines), values, missed, *shares)
 
     def weeks(self, own: int, limit: int, objectives: list[Objective], of: Drawable) -> Weeks:
         """Return what draws of the trace's days take; each is searched from the trace's *own* answer on."""
@@ -129,8 +132,16 @@ def _answer(
     found = search(candidate.name, sizes.trial, objectives, min(start_of(workload, candidate), most), most)
     if days is not None and found.fewest is not None and sizes.draws:
         found = msgspec.structs.replace(found, weeks=sizes.weeks(found.fewest, most, objectives, days))
+        found = _with_bought(found, sizes, objectives)
     price = None if found.buy is None else candidate.price(found.buy)
     return msgspec.structs.replace(found, of_fleet=candidate.of_fleet, buy_price=price)
+
+
+def _with_bought(found: Sized, sizes: _Sizes, objectives: list[Objective]) -> Sized:
+    """Return an answer with the number to buy among the sizes that were tried."""
+    if found.buy is None or any(size.machines == found.buy for size in found.sizes):
+        return found
+    return with_sizes(found, [*found.sizes, sizes.trial(found.buy)], objectives)
 
 
 def start_of(workload: Workload, candidate: Candidate) -> int:

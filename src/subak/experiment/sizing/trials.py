@@ -18,20 +18,24 @@ from subak.experiment.run import of_seed, simulated
 from subak.experiment.sizing.candidates import Candidate, Question, load_question
 from subak.experiment.spawn import end_with, new_pool, starting
 from subak.fleet.table import Fleet
+from subak.measures.machine_use import Use, use_of
 from subak.measures.measured import values_of
 from subak.measures.objective import read_objective
 from subak.measures.window import Window
 from subak.simulator.results import task_table, timeline_table
+from subak.workload.days import ITSELF, drawn_by
+from subak.workload.redraws import DAYS
 from subak.workload.table import Workload
 
 TASKS_KEPT = 20_000_000  # of workloads that a process keeps: about 1 GB
 
 
 class Tried(NamedTuple):
-    """What came of one run: the value of each objective, or why all of them are missed."""
+    """What came of one run: the value of each objective, or why all of them are missed; and how much was used."""
 
     values: tuple[float, ...]
     missed: str = ""
+    use: Use | None = None  # of the machines; None of a draw, which only the answer on it is asked of
 
 
 Submit = Callable[[int, int, int], "Future[Tried]"]  # candidate, machines, seed
@@ -58,10 +62,13 @@ class Trials:
         except InputError as error:
             return Tried((), str(error))
         tasks = task_table(outcome, workload, fleet)
-        values = values_of(tasks, timeline_table(outcome, workload), workload, window, self.objectives)
+        timeline = timeline_table(outcome, workload)
+        values = values_of(tasks, timeline, workload, window, self.objectives)
+        shown = self.scenario.resample != DAYS or drawn_by(seed) == ITSELF
+        use = use_of(outcome, (tasks, timeline), workload, fleet, window) if shown else None
         never = tasks.filter(pl.col("status") == "UNPLACEABLE")
         why = f"{len(never):,} tasks can never run: {_reason(never)}" if len(never) else ""
-        return Tried(tuple(values), why)
+        return Tried(tuple(values), why, use)
 
     def _of_seed(self, seed: int, fleet: Fleet) -> tuple[Workload, Window]:
         if seed not in self.drawn:

@@ -37,12 +37,19 @@ def size_chart(sizing: Sizing, number: int) -> alt.LayerChart:
                  alt.Tooltip("interval:N", title="95 % interval"), alt.Tooltip("kept:N", title="all objectives")])
     bound = alt.Chart(alt.InlineData(values=[{"bound": objective.bound}])).mark_rule(strokeDash=[4, 3]).encode(
         y=alt.Y("bound:Q"))
-    answers = alt.Chart(alt.InlineData(values=[{"fewest": answer.fewest, "kind": answer.name}
-                                               for answer in sizing.answers if answer.fewest is not None]))
-    lines = answers.mark_rule(clip=True, strokeWidth=1).encode(x=alt.X("fewest:Q"), color=colour)
-    return alt.LayerChart(layer=[band, curve, marks, bound, lines]).properties(
+    lines = [_rule(sizing, which, colour, dash) for which, dash in (("fewest", [1, 0]), ("buy", [6, 3]))]
+    return alt.LayerChart(layer=[band, curve, marks, bound, *lines]).properties(
         title=alt.Title(objective.text, subtitle=_subtitle(sizing)), width="container", height=HEIGHT,
         usermeta={"legend": [*names, "kept", "missed"]}, description=f"{objective.text} against machines")
+
+
+def _rule(sizing: Sizing, which: str, colour: alt.Color, dash: list[int]) -> alt.Chart:
+    """Draw a line at each answer's fewest machines, or at those to buy."""
+    rows = [{which: getattr(answer, which), "kind": answer.name}
+            for answer in sizing.answers if getattr(answer, which) is not None]
+    return alt.Chart(alt.InlineData(values=rows)).mark_rule(clip=True, strokeWidth=1, strokeDash=dash).encode(
+        x=alt.X(f"{which}:Q"), color=colour, tooltip=[alt.Tooltip("kind:N"), alt.Tooltip(
+            f"{which}:Q", title="fewest" if which == "fewest" else "to buy", format=",d")])
 
 
 def _points(sizing: Sizing, answer: Sized, number: int) -> Iterator[dict[str, Any]]:
@@ -65,7 +72,7 @@ def _across(sizing: Sizing) -> list[float]:
     tried = [size.machines for answer in sizing.answers for size in answer.sizes]
     if not found:
         return [min(tried), max(tried) + 1]
-    ends = [answer.high or answer.fewest or 0 for answer in sizing.answers]
+    ends = [answer.buy or 0 for answer in sizing.answers]
     return [math.floor(min(found) / ROOM_BESIDE), math.ceil(max([*found, *ends]) * ROOM_BESIDE)]
 
 

@@ -10,18 +10,23 @@ from subak.report.console import Text
 from subak.report.number_text import number_text
 from subak.report.sizing.words import (
     INTERVAL,
+    LEAST_USED,
     TO_BUY,
+    USED,
     headline,
     in_short,
     interval_text,
     notes,
     objectives_of,
+    scarce,
     sentences,
     size_table,
 )
 from subak.report.tables.table import text_of
 
-BAR = 20  # characters of a bar; the bound is at its middle
+WORDS = ("kept", "answer")  # titles of columns that hold no numbers
+SHARE_WIDTH = 7  # characters of a column of shares, whose title is folded
+BAR = 10  # characters of a bar; the bound is at its middle
 FULL, BOUND, BEYOND = "\N{FULL BLOCK}", "\N{BOX DRAWINGS LIGHT VERTICAL}", ">"
 
 
@@ -65,15 +70,18 @@ def _curve(sizing: Sizing, answer: Sized) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     # intervals of several objectives do not fit beside each other, and none is worth no column
     shown = len(objectives) == 1 and any(value.low is not None for size in answer.sizes for value in size.values)
-    places = [place for place, title in enumerate(found.titles) if shown or title != INTERVAL]
+    most = scarce(sizing, answer)
+    others = {f"{name} {USED}" for name in sizing.resources if name != most}
+    places = [place for place, title in enumerate(found.titles) if (shown or title != INTERVAL) and title not in others]
     for place in places:
-        last = place == places[-1]
-        table.add_column(Text(found.titles[place]), justify="left" if last else "right", overflow="fold",
-                         header_style="bold")
-    table.add_column(Text(f"{' ' * (BAR // 2)}{BOUND} bound"), no_wrap=True)
+        title = found.titles[place]
+        narrow = SHARE_WIDTH if title.endswith((USED, LEAST_USED)) else None
+        table.add_column(Text("least used" if title.endswith(LEAST_USED) else title), max_width=narrow,
+                         justify="left" if title in WORDS else "right", overflow="fold", header_style="bold")
+    table.add_column(Text(f"bound{BOUND}"), no_wrap=True)
     for row, size in zip(found.rows, answer.sizes, strict=True):
-        style = "bold green" if size.machines == answer.fewest else ""
-        cells = (Text(text_of(row[place]), style=style) for place in places)
+        style = "bold green" if size.machines == answer.buy else "bold" if size.machines == answer.fewest else ""
+        cells = (Text("" if row[place] == "" else text_of(row[place]), style=style) for place in places)
         table.add_row(*cells, Text(_bar(size, objectives)))
     return table
 

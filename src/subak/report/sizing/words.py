@@ -2,11 +2,11 @@
 import math
 from collections.abc import Callable, Iterator
 
-from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks
+from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks, scarcest
 from subak.measures.intervals import SEEDS_MIN
 from subak.measures.objective import IN_SECONDS, OF_TASKS, SLURM_WAIT, Objective, read_objective
 from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRACE, SPREAD_APART, parts_text, uneven
-from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text
+from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text, share_text
 from subak.report.sizing.objective_words import said_objective
 from subak.report.tables.table import Amount, Cell, Table
 from subak.workload.days import DAY_S, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
@@ -16,7 +16,8 @@ ENDLESS = "never"
 PARTITIONS_NAMED_MAX = 6
 INTERVAL = "95 % interval"
 TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says too little
-TO_BUY = "to buy"
+TO_BUY, FEWEST = "to buy", "fewest"
+USED, LEAST_USED = "used", "used, least used machine"  # behind the name of a resource
 STRICT_ORDERS = ("first-fit", "best-fit", "worst-fit", "aligned-fit", "random-fit", "fifo")
 STRICT = (" It lets nobody pass who waits first. Slurm and most batch systems backfill: --scheduler easy usually needs "
           "fewer machines, by users' time limits where the workload has them, else by the run times.")
@@ -32,7 +33,16 @@ def headline(sizing: Sizing, answer: Sized) -> str:
     if answer.buy is None:
         return in_short(answer)
     do = "Needed:" if answer.of_fleet else "Buy"
+    if answer.fewest is not None and sizing.redrawn is not None and is_wide(answer):
+        return (f"{do} {answer.fewest:,} to {in_short(answer)}: {_kept(sizing)} on {answer.fewest:,} of them in the "
+                f"trace itself, and on {answer.buy:,} in the next {stretch_text(sizing.redrawn)} with 95 % certainty.")
     return f"{do} {in_short(answer)}: {_kept(sizing)}, {_surely(sizing, answer)}."
+
+
+def is_wide(answer: Sized) -> bool:
+    """Whether draws of the trace take so many more machines than the trace that it is too short to say one number."""
+    weeks, own = answer.weeks, answer.fewest
+    return weeks is not None and weeks.buy is not None and own is not None and weeks.buy > TOO_SHORT * own
 
 
 def in_short(answer: Sized) -> str:
@@ -83,7 +93,7 @@ def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
         yield f"Fewest with which {_all_hold(sizing)} {_over(sizing)}: {answer.fewest:,}."
         yield _certainty(sizing, answer)
         if answer.weeks is not None and sizing.redrawn is not None:
-            yield from _weeks(answer, answer.weeks, stretch_text(sizing.redrawn))
+            yield from _weeks(answer, answer.weeks)
     if answer.fewest == 1:
         yield "It is the smallest size there is."
     yield from _exceptions(sizing, answer)
@@ -98,8 +108,8 @@ def stretch_text(redrawn: Drawable) -> str:
 
 def notes(sizing: Sizing) -> list[str]:
     """Return what to hold the answers against, and how they came about."""
-    return [*_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_single(sizing),
-            *_came_about(sizing)]
+    return [*_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_used(sizing),
+            *_single(sizing), *_came_about(sizing)]
 
 
 def _over(sizing: Sizing) -> str:
@@ -150,6 +160,13 @@ def _counted(sizing: Sizing) -> Iterator[str]:
         yield f"{SLURM_WAIT} counts what Slurm calls a job: {slurm}."
 
 
+def _used(sizing: Sizing) -> Iterator[str]:
+    """Say what is used of machines, where that is known."""
+    if any(size.used for answer in sizing.answers for size in answer.sizes):
+        yield ("Used is the share of the capacity that tasks hold, the mean over the time that is measured; beside it "
+               "that of the least used machine, which near 0 % is there for peaks alone.")
+
+
 def _single(sizing: Sizing) -> Iterator[str]:
     """Say why there are no intervals of single sizes."""
     if any(value.low is not None for answer in sizing.answers for size in answer.sizes for value in size.values):
@@ -181,9 +198,12 @@ def _drawn(sizing: Sizing, redrawn: Drawable) -> str:
             "of growth, nor of machines that fail.")
 
 
-def _weeks(answer: Sized, weeks: Weeks, stretch: str) -> Iterator[str]:
+def _weeks(answer: Sized, weeks: Weeks) -> Iterator[str]:
     """Say what the draws of a trace give reason to beware of."""
     own = answer.fewest or 1
+    if weeks.buy is not None:
+        yield ("95 % means: nineteen in twenty such intervals hold the number that is needed, and at most one in "
+               f"twenty next stretches needs more than {weeks.buy:,}.")
     if weeks.beyond:
         yield (f"On {weeks.beyond} of {len(weeks.whole) + len(weeks.users)} draws no size up to {answer.limit:,} is "
                "enough, so there is no interval.")
@@ -191,20 +211,48 @@ def _weeks(answer: Sized, weeks: Weeks, stretch: str) -> Iterator[str]:
     if abs(weeks.middle / own - 1) > MIDDLE_APART:
         yield (f"Beware: the median draw takes {weeks.middle:,.0f} machines, the trace {own:,}; the draws do not keep "
                "what makes it wait.")
-    if weeks.buy is not None and weeks.buy > TOO_SHORT * own:
-        yield f"Beware: the trace is too short to say how many machines the next {stretch} takes."
+    if is_wide(answer):
+        yield "The range is wide, for the trace is short and its days differ: accounting of more weeks narrows it."
     if weeks.spread_whole > SPREAD_APART * weeks.spread_users and weeks.typical is not None:
         yield "Days differ for all users alike, and more than each user's days do apart."
 
 
 def size_table(sizing: Sizing, answer: Sized) -> Table:
-    """Return the sizes that were tried: what each objective came to, and whether all were kept."""
+    """Return the sizes that were tried: what each objective came to, whether all were kept, and what was used.
+
+    The fewest machines and those to buy are marked.
+    """
     objectives = objectives_of(sizing)
     priced = any(size.price is not None for size in answer.sizes)
     titles = ["machines", *(["price"] if priced else []),
-              *(title for each in objectives for title in (each.text, INTERVAL)), "kept"]
-    return Table("sizes", f"Numbers of machines of {answer.name} that were tried", titles,
-                 [_row(size, objectives, priced) for size in answer.sizes])
+              *(title for each in objectives for title in (each.text, INTERVAL)), "kept", "answer"]
+    most = scarce(sizing, answer)
+    used = [f"{name} {USED}" for name in sizing.resources] if most else []
+    return Table("sizes", f"Numbers of machines of {answer.name} that were tried",
+                 [*titles, *used, *([f"{most} {LEAST_USED}"] if most else [])],
+                 [[*_row(size, objectives, priced), mark(answer, size), *_shares(sizing, size, most)]
+                  for size in answer.sizes])
+
+
+def scarce(sizing: Sizing, answer: Sized) -> str:
+    """Return the resource of which the most is used with the machines to buy; empty where that is not known."""
+    at = [size for size in answer.sizes if size.machines == answer.buy] or answer.sizes[-1:]
+    place = scarcest(at[0]) if at else None
+    return "" if place is None else sizing.resources[place]
+
+
+def mark(answer: Sized, size: Size) -> str:
+    """Return which number of the answer a size is; empty where it is none."""
+    return TO_BUY if size.machines == answer.buy else FEWEST if size.machines == answer.fewest else ""
+
+
+def _shares(sizing: Sizing, size: Size, most: str) -> list[Cell]:
+    """Return what was used of each resource, and of the scarcest on the machine that was used least."""
+    if not most:
+        return []
+    shares = [*(size.used or [None] * len(sizing.resources)),
+              size.least_used[sizing.resources.index(most)] if size.least_used else None]
+    return [Amount(share, share_text(share)) for share in shares]
 
 
 def value_text(objective: Objective) -> Callable[[float | None], str]:
