@@ -24,6 +24,7 @@ class Signature(Protocol):
 
 COMPILED_AS = "subak_compiled_as"  # attribute of a function: how its callers compile it
 INLINED, NOINLINE = "inlined", "noinline"
+STANDS_FOR = "subak_stands_for"  # likewise: another function that is compiled in its place
 marked: list[Callable[..., object]] = []  # all of them, in the order of their definition
 known_to: list[Callable[[Callable[..., object]], object]] = []  # who has to know: the compiler, once loaded
 
@@ -42,6 +43,15 @@ def noinline(function: Function) -> Function:
     A call costs what passing the state costs.
     """
     return _mark(function, NOINLINE)
+
+
+def standing_for(compiled: Callable[..., object]) -> Callable[[Function], Function]:
+    """Compile *compiled* into the callers of a function, which is what plain Python calls."""
+    def stand(function: Function) -> Function:
+        setattr(function, STANDS_FOR, compiled)
+        return inlined(function)
+
+    return stand
 
 
 def _mark(function: Function, how: str) -> Function:

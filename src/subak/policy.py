@@ -21,6 +21,10 @@ business (options ``fifo``, ``shortest-first``, ``priority``, ``backfill``). Wha
 ``tasks.estimate[task]``, in seconds (``tasks.run_time`` is the same to it); a policy that names it is one that knows
 run times. A task that got -1 is asked about again when a machine that could take it is freed.
 
+A policy that needs more than the compiler knows, a library or a trained model, is decorated with
+``@policy(compiled=False)``. It is then called as the plain Python that it is, with the same checks and, for the same
+function, the same result; `docs/policies.md` says what that costs.
+
 A *pair of hooks* chooses task and machine together. `on_arrival` is called with the tasks that now wait, `on_departure`
 with the machines that were freed (or left: nothing is free there). Both keep their waiting tasks in lanes (`push`,
 `pop`, `Lanes.root`) and start tasks with `claim`, which checks each claim and takes the resources; lanes and memory are
@@ -49,13 +53,17 @@ Numbers that a policy goes by may be declared at the head of its file, ``DEPTH =
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import FunctionType
-from typing import Any
+from functools import partial
+from types import CodeType, FunctionType
+from typing import Any, overload
+
+import numpy as np
 
 from subak.errors import InputError, PolicyError
-from subak.fleet.feasible import fits, next_fitting
+from subak.fleet import feasible
+from subak.fleet.feasible import fits
 from subak.fleet.state import FleetState
-from subak.marks import inlined
+from subak.marks import inlined, standing_for
 from subak.placement import claims as outbox
 from subak.placement.claims import Claims
 from subak.placement.fits.random_fit import random_below
@@ -76,7 +84,7 @@ from subak.queues.lanes import Lanes, pop, push
 from subak.workload.tasks import Tasks
 
 __all__ = [
-    "FleetState", "Lanes", "Memory", "Tasks", "claim", "find_scheduler", "fits", "hooks", "next_fitting",
+    "FleetState", "Lanes", "Memory", "Tasks", "claim", "find_scheduler", "fits", "fitting", "hooks", "next_fitting",
     "parameter", "policy", "pop", "push", "random_below",
 ]
 
@@ -85,22 +93,54 @@ TOLD = frozenset({"estimate", "run_time"})  # arrays of `Tasks` from which a pol
 NOT_PLAIN = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR  # flags of a function's code
 
 
+@standing_for(feasible.next_fitting)
+def next_fitting(fleet: FleetState, tasks: Tasks, task: int, machine: int) -> int:
+    """Return the first machine at or after *machine* that fits the task, or NOWHERE."""
+    search = getattr(fleet, "search", None)  # a plain policy's fleet has it compiled
+    return feasible.next_fitting(fleet, tasks, task, machine) if search is None else search(task, machine)
+
+
+def fitting(fleet: FleetState, tasks: Tasks, task: int) -> np.ndarray:
+    """Return bool[padded machine], which machines fit the task; for policies in plain Python alone."""
+    shape = tasks.shape[task]
+    words = fleet.allowed[tasks.constraint_set[shape]] & fleet.open
+    meets = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+    found: np.ndarray = meets & (fleet.free >= tasks.request[:, shape, None]).all(axis=0)
+    return found
+
+
 @inlined
 def claim(claims: Claims, fleet: FleetState, tasks: Tasks, task: int, machine: int) -> bool:
     """Start a waiting task on a machine, if every rule is kept; the run stops at the first broken one."""
     return outbox.claim(writable(claims), writable(fleet), tasks, task, machine)
 
 
-def policy(function: Callable[..., int], *options: str, name: str | None = None) -> Scheduler:
+@overload
+def policy(function: Callable[..., int], *options: str, name: str | None = None, compiled: bool = True) -> Scheduler:
+    ...
+
+
+@overload
+def policy(*, name: str | None = None, compiled: bool = True) -> Callable[[Callable[..., int]], Scheduler]:
+    ...
+
+
+def policy(
+    function: Callable[..., int] | None = None, *options: str, name: str | None = None, compiled: bool = True
+) -> Scheduler | Callable[[Callable[..., int]], Scheduler]:
     """Make a placement of ``function(fleet, tasks, task) -> machine or -1``; it is compiled when it is first used.
 
     *options*: as behind plus signs, such as "backfill", "shortest-first"; *name*: what it is called, by default as the
-    function is. Raises InputError for what is no plain function, and for an option that does not exist.
+    function is; *compiled*: False to have it called as plain Python, with any library, slowly. Without a function, as
+    in ``@policy(compiled=False)``, returns what makes one of it. Raises InputError for what is no function of Python,
+    and for an option that does not exist.
     """
+    if function is None:
+        return partial(policy, name=name, compiled=compiled)
     _refuse_no_function("policy", function)
     summary = (function.__doc__ or "A placement of somebody's.").strip().splitlines()[0]
     return with_options(Scheduler(name or function.__name__, summary, function, accepts=PLACEMENT_OPTIONS,
-                                  built_in=False, knows=_knows(function)), list(options))
+                                  built_in=False, compiled=compiled, knows=_knows(function)), list(options))
 
 
 def hooks(
@@ -110,12 +150,14 @@ def hooks(
     order: str = "fifo",
     memory: tuple[tuple[int, int], tuple[int, int], list[float]] = ((0, 0), (0, 0), []),
     name: str = "hooks",
+    compiled: bool = True,
 ) -> Scheduler:
     """Make a scheduler of a pair of hooks ``(fleet, tasks, lanes, memory, items, claims)``.
 
     *lanes*: where tasks wait, "one" lane, one per "shape" or per "machine" (and one more); *order*: the rank of a task
     within its lane; *memory*: sizes of the int64 and the float64 table, and the parameters; *name*: what it is
-    called. Raises InputError for an unknown word, or memory that cannot be.
+    called; *compiled*: False to have both called as plain Python. Raises InputError for an unknown word, or memory
+    that cannot be.
     """
     for function in (on_arrival, on_departure):
         _refuse_no_function("hooks", function)
@@ -130,7 +172,7 @@ def hooks(
     summary = (on_arrival.__doc__ or "A pair of hooks of somebody's.").strip().splitlines()[0]
     return Scheduler(
         name, summary, on_arrival=on_arrival, on_departure=on_departure, lanes=lanes, order=order,
-        memory=lambda _: build_memory(*memory), built_in=False,
+        memory=lambda _: build_memory(*memory), built_in=False, compiled=compiled,
         knows=ORDERS_KNOW.get(order) or _knows(on_arrival, on_departure),
     )
 
@@ -142,13 +184,20 @@ def _knows(*functions: Any) -> str:
     while pending:
         function = pending.pop()
         seen.add(function)
-        names, values = function.__code__.co_names, inspect.getclosurevars(function)
+        names = _named_in(function.__code__)
         if not TOLD.isdisjoint(names):
             return RUN_TIMES
-        known = [*values.globals.values(), *values.nonlocals.values()]
+        known = [*(function.__globals__.get(name) for name in names),
+                 *inspect.getclosurevars(function).nonlocals.values()]
         pending += [each for each in known if isinstance(each, FunctionType) and each not in seen
                     and not each.__module__.startswith("subak.")]
     return NOTHING
+
+
+def _named_in(code: CodeType) -> set[str]:
+    """Return the names of attributes and globals in a function's code, and in the functions inside it."""
+    inner = [_named_in(each) for each in code.co_consts if isinstance(each, CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def _refuse_no_function(where: str, function: Any) -> None:

@@ -409,7 +409,8 @@ def summarise(
         fairness=of.fairness,
         plan=plan_facts(outcome.plans, outcome.plans_missed),
         energy=of.energy,
-        speed=Speed(tasks / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes()),
+        speed=Speed(tasks / max(loop.seconds, 1e-9), loop.events, loop.seconds, peak_memory_bytes(),
+                    msgspec.UNSET if outcome.decisions is None else outcome.decisions / max(loop.seconds, 1e-9)),
         versions={"subak": VERSION, "python": platform.python_version(), "numba": numba.__version__,
                   "numpy": np.__version__, "polars": pl.__version__},
     )

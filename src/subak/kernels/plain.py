@@ -6,7 +6,7 @@ import numba
 from numba import types
 from numba.extending import overload
 
-from subak.marks import Function, Signature, make_known_to
+from subak.marks import STANDS_FOR, Function, Signature, make_known_to
 
 # as in numba_internals/dispatch.py, without what is private
 FLAGS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "boundscheck": False, "fastmath": False}
@@ -39,7 +39,8 @@ def kernel_of(
 
 def _for_kernels(function: Callable[..., Any]) -> None:
     """Let kernels call *function*, compiled as they are."""
-    overload(function, strict=False)(lambda *_, **__: function)
+    compiled = getattr(function, STANDS_FOR, function)
+    overload(function, strict=False)(lambda *_, **__: compiled)
 
 
 make_known_to(_for_kernels)

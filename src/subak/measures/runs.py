@@ -102,6 +102,7 @@ class Speed(msgspec.Struct, frozen=True):
     events: int | None = None
     seconds: float | None = None
     peak_memory_bytes: float | None = None
+    decisions_per_second: float | msgspec.UnsetType = msgspec.UNSET  # of a policy that was called as plain Python
 
 
 class RoleFacts(msgspec.Struct, frozen=True):

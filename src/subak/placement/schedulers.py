@@ -100,6 +100,7 @@ class Scheduler:
     accepts: frozenset[str] = frozenset()  # options it understands
     built_in: bool = True
     checked: bool = False  # of a user's policy: compiled with bounds checks
+    compiled: bool = True  # else a user's policy is called as plain Python
     planned: str = ""  # the plan that it goes by, made before the run: "lotes", or a recipe for maps and reduces
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions

@@ -37,7 +37,7 @@ def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
     return [*_settings(runs), *window_notes(on_trace(runs)), *_waited(runs), *_sketched(runs), *_gangs(runs),
-            *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs),
+            *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs), *_plain(runs),
             *([_mark(runs)] if several and marks else [])]
 
 
@@ -64,6 +64,16 @@ def _hopeless(facts: Summary) -> str:
         shown.append(f"{count_text(sum(each.tasks for each in rest))} more for {len(rest)} other reasons")
     which = f"{count_text(tasks)} of {counted(every, 'task')} can never run"
     return f"{which}: {'; '.join(shown)}." if shown else f"{which}."
+
+
+def _plain(runs: list[Run]) -> Iterator[str]:
+    """Say which policies were called as plain Python, and how fast they decided."""
+    for name, group in groups(runs).items():
+        rates = [run.summary.speed.decisions_per_second for run in group]
+        known = [rate for rate in rates if isinstance(rate, float)]
+        if known:
+            yield (f"{name} was called as plain Python (compiled=False), which is slower than compiled: "
+                   f"{count_text(sum(known) / len(known))} decisions a second.")
 
 
 def _settings(runs: list[Run]) -> list[str]:

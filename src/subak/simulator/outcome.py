@@ -33,6 +33,7 @@ class Outcome:
     plans: tuple[Plan, ...] = ()  # of a scheduler that goes by plans: those it made, in order
     plans_missed: tuple[str, ...] = ()  # why one could not be made during the run, each time; that before went on
     search_moves: int | None = None  # that a search for a better plan tried
+    decisions: int | None = None  # times that a policy in plain Python was called; None: of any other
     looked_at: float = math.nan  # of LoTES: share of the machines that it looks at for an arriving task
 
     @property

@@ -24,7 +24,7 @@ from subak.resources import amount_number, amount_words
 from subak.simulator.central.engines import central_loop
 from subak.simulator.central.integrity import Integrity
 from subak.simulator.engine.estimates import with_estimates
-from subak.simulator.engine.run_loop import Course, Held, Progress
+from subak.simulator.engine.run_loop import BUDGET_FIRST, BUDGET_SLOW, Course, Held, Progress
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import LOOP_DONE, Simulation
 from subak.simulator.failures.plan import FailurePlan
@@ -87,11 +87,11 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     simulation, waiting = loop.prepared.simulation, loop.waiting
     step = loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name)
     held = Held(simulation, step, lambda: _broken(loop.prepared, scheduler, workload, fleet))
-    loop_result = Course(held, interval is not None).drive(
+    loop_result = Course(held, interval is not None, BUDGET_FIRST if scheduler.compiled else BUDGET_SLOW).drive(
         on_progress, None if check is None else lambda: check(simulation, waiting))
     return Outcome(loop.prepared, scheduler, seed, loop_result, plans=tuple(loop.plans),
                    plans_missed=tuple(loop.plans_missed), search_moves=loop.search_moves,
-                   looked_at=loop.looked_at())
+                   looked_at=loop.looked_at(), decisions=None if loop.policy is None else loop.policy.decisions)
 
 
 def default_interval(workload: Workload) -> float:
@@ -108,6 +108,8 @@ def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable
     def guarded(budget: int) -> int:
         try:
             why = step(budget)
+        except PolicyError:  # of a policy in plain Python, worded already
+            raise
         except (Exception, SystemExit) as error:  # whatever a user's policy may raise is the policy's fault
             raise PolicyError(f"scheduler {name} raised {type(error).__name__}: {first_line(error)}") from None
         changed = integrity.broken(last=why == LOOP_DONE)

@@ -25,7 +25,7 @@ import subak.kernels.numba_internals.calls  # noqa: F401  (Numba knows of it fro
 from subak.kernels.numba_internals.cache import KernelCache, is_kept
 from subak.kernels.numba_internals.compiler import Compiler, InnerCompiler, OuterCompiler, caller_is_checked
 from subak.kernels.numba_internals.interrupts import heard_outside_of_llvm
-from subak.marks import COMPILED_AS, INLINED, Signature, make_known_to
+from subak.marks import COMPILED_AS, INLINED, STANDS_FOR, Signature, make_known_to
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -96,7 +96,8 @@ def kernel(function: Function) -> Function:
 def _for_kernels(function: Callable[..., Any]) -> None:
     """Let kernels call *function*, compiled once for integers of every width: each width was a function of its own."""
     options = {**INNER, "forceinline": getattr(function, COMPILED_AS) == INLINED}
-    template: Any = make_overload_template(function, lambda *_, **__: function, options, False, "never")
+    compiled = getattr(function, STANDS_FOR, function)
+    template: Any = make_overload_template(function, lambda *_, **__: compiled, options, False, "never")
     name = f"{template.__name__}_of_wide_integers"
     widened = infer(type(template)(name, (template,), {"generic": _typed_wide, "_get_impl": _found}))
     infer_global(function, types.Function(widened))

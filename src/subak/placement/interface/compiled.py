@@ -2,7 +2,8 @@
 
 A policy enters the engine as the address of a compiled function with an explicit signature, so one cached engine serves
 every policy. The built-in ones are cached on disk. A user's is compiled anew in every process, for read-only arrays,
-and reached through a function that makes them of what the engine has (read_only.py).
+and reached through a function that makes them of what the engine has (read_only.py). One that stays plain Python is
+reached through a function that calls Python back (plain_python.py).
 """
 import functools
 import inspect
@@ -22,6 +23,7 @@ from subak.kernels.kernel import SETTINGS, kernel_of
 from subak.nearest import did_you_mean
 from subak.placement.claims import build_claims
 from subak.placement.interface.hooks import build_memory
+from subak.placement.interface.plain_python import ask_on_arrival, ask_on_departure, ask_select_machine
 from subak.placement.interface.read_only import as_told, read_only, read_only_type
 from subak.placement.schedulers import FIRST_FIT_AT, Scheduler, loaded
 from subak.queues.lanes import build_lanes
@@ -49,6 +51,9 @@ def compiled_select_machine(scheduler: Scheduler) -> AnyFunction:
     assert scheduler.select_machine is not None
     if scheduler.built_in:
         return _own(SELECT_MACHINE, scheduler.select_machine)
+    if not scheduler.compiled:
+        _refuse_parameters(SELECT_MACHINE, loaded(scheduler.select_machine))
+        return _asking(SELECT_MACHINE, ask_select_machine)
     return _users_select_machine(loaded(scheduler.select_machine), scheduler.checked)
 
 
@@ -63,12 +68,22 @@ def compiled_hooks(scheduler: Scheduler) -> list[AnyFunction]:
     Raises PolicyError if one does not compile.
     """
     both = [hook for hook in (scheduler.on_arrival, scheduler.on_departure) if hook is not None]
+    if not scheduler.compiled:
+        for hook in both:
+            _refuse_parameters(HOOK, loaded(hook))
+        return [_asking(HOOK, ask_on_arrival), _asking(HOOK, ask_on_departure)]
     return [_own(HOOK, hook) if scheduler.built_in else _users_hook(loaded(hook), scheduler.checked) for hook in both]
 
 
 @functools.cache
 def _own(signature: Any, function: AnyFunction | str) -> AnyFunction:
     return kernel_of(signature, loaded(function))
+
+
+@functools.cache
+def _asking(signature: Any, function: AnyFunction) -> AnyFunction:
+    """Compile one of the functions that call Python back, once: it holds an address of this process."""
+    return kernel_of(signature, function, cache=False, by_python=False)
 
 
 @functools.cache
@@ -98,7 +113,7 @@ def _users_hook(function: AnyFunction, checked: bool) -> AnyFunction:
 
 
 def _of_user(signature: Any, function: AnyFunction, checked: bool) -> Any:
-    _refuse_parameters(signature, function)
+    _refuse_parameters(signature, function, "does not compile")
     arguments = tuple(read_only_type(kind) if kind in READS_ONLY else kind for kind in signature.args)
     try:
         return kernel_of(arguments, function, cache=False, checked=checked, by_python=False)
@@ -114,14 +129,14 @@ def _no_attribute(name: str, kind: str) -> str:
     return f"{kind} has no attribute {name!r}{there}{did_you_mean(name, parts)}"
 
 
-def _refuse_parameters(signature: Any, function: AnyFunction) -> None:
+def _refuse_parameters(signature: Any, function: AnyFunction, cannot: str = "cannot be called") -> None:
     """Raise PolicyError for a function that cannot be called with what a policy is given."""
     given = PLACEMENT_PARAMETERS if signature is SELECT_MACHINE else HOOK_PARAMETERS
     try:
         inspect.signature(function).bind(*given)
     except TypeError:
         has = ", ".join(inspect.signature(function).parameters) or "nothing"
-        raise PolicyError(f"policy {function.__name__} does not compile: it takes {has}, and must take "
+        raise PolicyError(f"policy {function.__name__} {cannot}: it takes {has}, and must take "
                           f"{', '.join(given)}") from None
 
 

@@ -21,6 +21,7 @@ from subak.placement.interface.compiled import (
     compiled_hooks,
     compiled_select_machine,
 )
+from subak.placement.interface.plain_python import PlainPolicy, Tables
 from subak.placement.lotes.settings import LotesSettings
 from subak.placement.mapreduce.plan import make_plan
 from subak.placement.ordered import build_ordered
@@ -55,10 +56,25 @@ class CentralLoop(NamedTuple):
     looked_at: Callable[[], float] = lambda: math.nan  # share of the machines looked at for an arriving task, of LoTES
     run: Callable[..., int] | None = None  # what a step calls, with the simulation, *states and a number of steps
     states: tuple[Any, ...] = ()
+    policy: PlainPolicy | None = None  # of a user, that is called as plain Python
 
 
 def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms) -> CentralLoop:
     """Return the loop of a central scheduler, ready to run. Raises InputError where a plan cannot be made."""
+    loop = _loop_of(workload, fleet, scheduler, terms)
+    return loop if scheduler.compiled else _asking(loop, scheduler)
+
+
+def _asking(loop: CentralLoop, scheduler: Scheduler) -> CentralLoop:
+    """Return the loop of a policy that stays plain Python, which is asked in each step."""
+    sim = loop.prepared.simulation
+    lanes, memory = loop.states[1:3] if scheduler.select_machine is None else (None, None)
+    policy = PlainPolicy(scheduler, Tables(sim.fleet, sim.tasks, sim.claims, sim.step.arrived, sim.step.freed, lanes,
+                                           memory))
+    return loop._replace(step=lambda budget: policy.during(lambda: loop.step(budget)), policy=policy)
+
+
+def _loop_of(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms) -> CentralLoop:
     if scheduler.starts_gangs and workload.gang_sizes().any():
         _refuse_unlike(terms)
     if scheduler.planned == LOTES:

@@ -35,6 +35,7 @@ from subak.simulator.engine.state import (
 )
 
 BUDGET_FIRST = 10_000  # of the loop before it first comes back; then as many as take about REPORT_S
+BUDGET_SLOW = 16  # the same of a policy that is called as plain Python, and may take a second for each decision
 BUDGET_MAX = 100_000_000
 REPORT_S = 0.2  # seconds between reports, and until Ctrl-C is heard
 TIMELINE_INTERVALS_MAX = 10_000_000  # of a timeline whose interval was given
@@ -112,8 +113,12 @@ class Held:
 class Course:
     """A run on its way to its end, through one block of tasks or several."""
 
-    def __init__(self, run: Driven, fixed: bool) -> None:
-        """Begin a run that has read its first block; *fixed*: the timeline's interval was given."""
+    def __init__(self, run: Driven, fixed: bool, first: int = BUDGET_FIRST) -> None:
+        """Begin a run that has read its first block; *fixed*: the timeline's interval was given.
+
+        *first* is how many steps to run before it first comes back.
+        """
+        self.first = first
         self.run = run
         self.timeline = Timeline(fixed)
         self.losses: list[np.ndarray] = []  # as of `LoopResult`
@@ -136,7 +141,7 @@ class Course:
     ) -> bool:
         """Run as far as there are rows; return whether the end has been reached."""
         run, why, began = self.run, LOOP_PAUSED, time.perf_counter()
-        for why in _laps(run.step, singly=check is not None):
+        for why in _laps(run.step, self.first, singly=check is not None):
             if check:
                 check()
             if why == LOOP_BROKEN:
@@ -152,9 +157,9 @@ class Course:
         return why == LOOP_DONE
 
 
-def _laps(step: Callable[[int], int], singly: bool) -> Iterator[int]:
+def _laps(step: Callable[[int], int], first: int, singly: bool) -> Iterator[int]:
     """Run to the end, and say each time the loop came back why it did: after every step if *singly*."""
-    budget, why = (1 if singly else BUDGET_FIRST), LOOP_PAUSED
+    budget, why = (1 if singly else first), LOOP_PAUSED
     while why not in (LOOP_DONE, LOOP_UNREAD):
         before = time.perf_counter()
         with np.errstate(over="ignore"):  # the words of 64 bits wrap, in compiled and in plain Python alike
