@@ -500,8 +500,26 @@ def test_growth_takes_more_machines(run, site, tmp_path):
     assert code == 0, said
     assert out.startswith("Buy 12 machines of cpu=2: at 2 times the load all tasks wait less than 100 ms, in one r")
     assert "a day of the workload passes in 12 h" in " ".join(out.split())
+    assert "Use grows 2 times; machines grow less where a peak sets the wait" in " ".join(out.split())
     code, out, said = run("simulate", "--scenario", tmp_path / "S" / "scenario.toml")
     assert code == 0 and "on 12 machines" in out and "met: 0 s" in out, said
+
+
+def test_growth_takes_no_more_machines_for_the_burst_of_one_user(run, tmp_path):
+    """Four tasks at once, each minute, and one each second: twice as densely, the four still want four slots at once.
+
+    In the meantime a task a second for 0.25 s keeps a quarter of one slot busy, then half of it.
+    """
+    (tmp_path / "W").mkdir()
+    rows = sorted([(60.0 * minute, 0.25, 1) for minute in range(5) for _ in range(4)] + [
+        (second + 0.5, 0.25, 1) for second in range(240)])
+    plain(*rows).write(tmp_path / "W")
+    asked = ("size", tmp_path / "W", "--kind", "cpu=1", "--objective", "wait.max < 1ms", *ONE, "--out")
+    once, twice = run(*asked, tmp_path / "A"), run(*asked, tmp_path / "B", "--load", 2)
+    assert once[1].startswith("Buy 4 machines") and twice[1].startswith("Buy 4 machines")
+    used = [pl.read_csv(tmp_path / name / "sizes.csv").filter(machines=4)["cpu used"].item() for name in "AB"]
+    assert used[0] == pytest.approx(260 * 0.25 / (4 * 240), rel=0.02)  # 260 tasks in 240 s on four slots
+    assert used[1] == pytest.approx(2 * used[0], rel=0.02)
 
 
 def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):

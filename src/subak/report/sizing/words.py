@@ -132,7 +132,9 @@ def _recorded(sizing: Sizing) -> Iterator[str]:
 def _grown(sizing: Sizing) -> Iterator[str]:
     if sizing.load != 1.0:
         yield (f"At {sizing.load:g} times the load: instants of submission are divided by {sizing.load:g}, so that a "
-               f"day of the workload passes in {seconds_text(DAY_S / sizing.load)}; jobs run for as long as they did.")
+               f"day of the workload passes in {seconds_text(DAY_S / sizing.load)}; jobs run for as long as they did. "
+               f"Use grows {sizing.load:g} times; machines grow less where a peak sets the wait, for a wide job or the "
+               "burst of one user is no larger than before.")
 
 
 def _pooled(sizing: Sizing) -> Iterator[str]:
