@@ -493,6 +493,31 @@ def test_the_waits_of_the_log_stand_beside_those_of_the_sizes(run, tmp_path):
     assert "The log itself" not in run("size", logged(tmp_path / "U", [None] * 3), *asked)[1]
 
 
+def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
+    """Of two partitions one has GPUs; the machines of the other need none, nor a fleet that is kept for it."""
+    at = 1_700_000_000
+    lines = ["JobID|Partition|User|Submit|Start|Elapsed|State|AllocTRES"]
+    lines += [f"{number}|{name}|a|{at}|{at}|90|COMPLETED|cpu=1,mem=1G{gpu}"
+              for number, name, gpu in ((1, "cpu", ""), (2, "cpu", ""), (3, "gpu", ",gres/gpu=1"))]
+    (tmp_path / "jobs.txt").write_text("\n".join(lines) + "\n")
+    assert run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")[0] == 0
+    asked = ("size", tmp_path / "W", "--objective", "wait.max < 1s", *ONE, "--kind")
+    code, out, said = run(*asked, "cpu=1,memory=1Gi", "--only-queue", "cpu", "--out", tmp_path / "S")
+    assert code == 0 and out.startswith("Buy 2 machines of cpu=1,memory=1Gi: "), said
+    code, _, said = run(*asked, "cpu=1,memory=1Gi")
+    assert code == 2 and "--kind: must name each of cpu, memory, gpu once; missing gpu (gpu=0 for" in said
+    code, _, said = run(*asked, "cpu=1", "--only-queue", "cpu")
+    assert code == 2 and "--kind: must name each of cpu, memory once; missing memory (memory=0 for" in said
+    (tmp_path / "mix.toml").write_text("[[machines]]\ncount = 1\ncapacity = { cpu = 1 }\n")
+    code, _, said = run("size", tmp_path / "W", "--objective", "wait.max < 1s", *ONE, "--mix", tmp_path / "mix.toml")
+    assert code == 2 and "mix.toml: capacity: must name each of cpu, memory, gpu once" in said
+    two = ("--machines", 2, "--capacity", "cpu=1,memory=1Gi")
+    code, out, said = run("simulate", tmp_path / "W", *two, "--only-queue", "cpu")
+    assert code == 0 and "on 2 machines of cpu 1, memory 1Gi each" in out, said
+    code, _, said = run("simulate", tmp_path / "W", *two)
+    assert code == 2 and "capacity: must name each of cpu, memory, gpu once; missing gpu" in said
+
+
 def test_growth_takes_more_machines(run, site, tmp_path):
     """Two tasks a second for three seconds take six slots; at twice the load four a second take twelve."""
     code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 100ms", "--load", 2, *ONE,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from small import CPU, TWO, fleet_of, staged
 from subak.errors import InputError, RunError
+from subak.fleet.edits import completed
 from subak.fleet.table import make_fleet, read_fleet, uniform_fleet
 from subak.output.writing import new_folder
 from subak.resources import AMOUNT_MAX, Resource, asked_units, held_units
@@ -249,6 +250,26 @@ def test_alike_machines_need_each_resource_once():
             "missing memory (memory=0 for machines without it)")
     refused(lambda: uniform_fleet(3, {"cpu": 1, "gpu": 1}, CPU), "capacity: must name each of cpu once; unknown gpu")
     refused(lambda: uniform_fleet(3, {"gpu": 1}, CPU), "unknown gpu; missing cpu")
+
+
+def test_alike_machines_have_none_of_what_is_not_named_and_nobody_asks_for():
+    fleet = uniform_fleet(2, {"cpu": 1}, TWO, {"cpu"})
+    assert fleet.capacity.tolist() == [[1, 1], [0, 0]] and fleet.provenance.name == "cpu 1 each"
+    assert uniform_fleet(1, {"cpu": 1, "memory": 3}, TWO, {"cpu"}).capacity.tolist() == [[1], [3]]
+    refused(lambda: uniform_fleet(3, {"memory": 1}, TWO, {"cpu"}, "--kind"), "--kind: must name each of cpu once; "
+            "missing cpu (cpu=0 for machines without it)")
+    refused(lambda: uniform_fleet(3, {"cpu": 1}, TWO, {"cpu", "memory"}), "each of cpu, memory once; missing memory")
+
+
+def test_a_fleet_has_none_of_what_it_lacks_and_nobody_asks_for():
+    fleet = fleet_of((1,), (2,), changes=[(4, 0, False, 1)])
+    whole = completed(fleet, TWO, {"cpu"})
+    assert whole.resources == TWO and whole.capacity.tolist() == [[1, 2], [0, 0]]
+    assert whole.changes["memory"].to_list() == [0]
+    assert completed(fleet, TWO, {"cpu", "memory"}) is fleet  # and is refused then, as before
+    assert completed(fleet, CPU, {"cpu"}) is fleet
+    other = (Resource("cpu", 0.5, "cores"), TWO[1])
+    assert completed(fleet, other, set()) is fleet
     refused(lambda: uniform_fleet(1, {"cpu": -2}, CPU), "machines: cpu must not be negative, row 0 has -2")
 
 

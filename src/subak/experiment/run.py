@@ -20,7 +20,7 @@ from subak.experiment.fleets import edited
 from subak.experiment.knowledge import knowledge
 from subak.experiment.measuring import Asked, Measured, measure
 from subak.experiment.scenario import APART, IN_MEMORY, Scenario, settings_of
-from subak.fleet.edits import overcommitted
+from subak.fleet.edits import completed, overcommitted
 from subak.fleet.table import Fleet, read_fleet, uniform_fleet
 from subak.json_type import Json
 from subak.measures import of_run as measures
@@ -82,10 +82,15 @@ def load_inputs(scenario: Scenario) -> tuple[Workload, Fleet]:
 
     Raises InputError when one differs from a digest that the scenario holds already, or a file breaks a rule.
     """
+    workload = load_checked(scenario)
+    return workload, load_fleet(scenario, workload)
+
+
+def load_checked(scenario: Scenario) -> Workload:
+    """Read the workload as `load_workload` does, and check the files of faults, queues, failures and energy."""
     named_files(scenario)
     energy_of(scenario)
-    workload = load_workload(scenario)
-    return workload, load_fleet(scenario, workload)
+    return load_workload(scenario)
 
 
 def load_workload(scenario: Scenario) -> Workload:
@@ -104,13 +109,13 @@ def load_fleet(scenario: Scenario, workload: Workload) -> Fleet:
 def _fleet_of(scenario: Scenario, workload: Workload) -> Fleet:
     """Return the fleet that the scenario names, as it is."""
     if scenario.machines:
-        return uniform_fleet(scenario.machines, scenario.capacity, workload.resources)
+        return uniform_fleet(scenario.machines, scenario.capacity, workload.resources, workload.asked)
     folder = workload_folder(scenario.workload)
     fleet_folder = Path(scenario.fleet) if scenario.fleet else folder / "fleet"
     if not fleet_folder.is_dir() and not scenario.fleet:
         names = " ".join(f"--capacity {resource.name}=1" for resource in workload.resources)
         raise InputError(f"{folder}: has no fleet; give --fleet FOLDER, or alike machines: --machines 1000 {names}")
-    fleet = read_fleet(fleet_folder)
+    fleet = completed(read_fleet(fleet_folder), workload.resources, workload.asked)
     scenario.fleet_digest = digested("fleet", fleet_folder, scenario.fleet_digest)
     return fleet
 

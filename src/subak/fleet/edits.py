@@ -7,7 +7,7 @@ takes another one's place, as in Webster's method of apportionment (Balinski and
 which gives the next seat to the kind with the least (seats + 1/2) / machines; here the half is another part of a seat
 for each kind, so that kinds of one machine do not all come at once. A fleet larger than the whole begins the row again.
 """
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -104,9 +104,29 @@ def overcommitted(fleet: Fleet, times: float) -> Fleet:
     return replace(fleet, machines=promised(fleet.machines), changes=promised(fleet.changes))
 
 
-def mixed(parts: Sequence[tuple[int, Mapping[str, Amount]]], resources: tuple[Resource, ...]) -> Fleet:
-    """Return a fleet of one cluster of so many machines of each capacity (in ``resource.of``), in their order."""
-    fleets = [uniform_fleet(count, capacity, resources) for count, capacity in parts]
+def completed(fleet: Fleet, resources: tuple[Resource, ...], asked: Container[str]) -> Fleet:
+    """Return the fleet with none of those *resources* that it does not have and nobody *asked* for.
+
+    A fleet that lacks another one, or counts one otherwise, is returned as it is.
+    """
+    missing = [each for each in resources if each not in fleet.resources]
+    if not missing or any(each.name in asked for each in missing) or tuple(
+            each for each in resources if each not in missing) != fleet.resources:
+        return fleet
+    none = [pl.lit(0, pl.Int32).alias(each.name) for each in missing]
+    return replace(fleet, resources=resources, machines=fleet.machines.with_columns(none),
+                   changes=fleet.changes.with_columns(none))
+
+
+def mixed(
+    parts: Sequence[tuple[int, Mapping[str, Amount]]], resources: tuple[Resource, ...],
+    asked: Container[str] | None = None, what: str = "capacity",
+) -> Fleet:
+    """Return a fleet of one cluster of so many machines of each capacity (in ``resource.of``), in their order.
+
+    See `uniform_fleet` for what is *asked*, and *what* the capacity was given by.
+    """
+    fleets = [uniform_fleet(count, capacity, resources, asked, what) for count, capacity in parts]
     machines = pl.concat([each.machines for each in fleets]).with_columns(
         machine=pl.int_range(pl.len()).cast(pl.String))
     amounts = [(pl.col(resource.name) * resource.unit).alias(resource.name) for resource in resources]

@@ -6,7 +6,7 @@
 - changes: one row an event, sorted by time: the machine's capacity and whether it is there from then on.
 - speeds: one row a speed group: what the run time of a task of that group is multiplied by on each machine. Optional.
 """
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -119,19 +119,32 @@ def make_fleet(
     )
 
 
-def uniform_fleet(count: int, capacity: Mapping[str, Amount], resources: tuple[Resource, ...]) -> Fleet:
-    """Return *count* alike machines of one cluster, each with *capacity* (a number is in ``resource.of``)."""
-    names = [resource.name for resource in resources]
+def uniform_fleet(
+    count: int, capacity: Mapping[str, Amount], resources: tuple[Resource, ...], asked: Container[str] | None = None,
+    what: str = "capacity",
+) -> Fleet:
+    """Return *count* alike machines of one cluster, each with *capacity* (a number is in ``resource.of``).
+
+    They have none of a resource that *capacity* does not name and nobody *asked* for; None: all must be named. Raises
+    InputError, naming *what* the capacity was given by, for other names.
+    """
+    names, text = [resource.name for resource in resources], _said(capacity)
+    if asked is not None:
+        capacity = {**dict.fromkeys((name for name in names if name not in asked), 0.0), **capacity}
     unknown, missing = sorted(set(capacity) - set(names)), [name for name in names if name not in capacity]
     if unknown or missing:
         wrong = [f"unknown {', '.join(unknown)}"] if unknown else []
         lacking = [f"missing {', '.join(missing)} ({missing[0]}=0 for machines without it)"] if missing else []
-        raise InputError(f"capacity: must name each of {', '.join(names)} once; {'; '.join(wrong + lacking)}")
+        needed = [name for name in names if asked is None or name in asked] or names
+        raise InputError(f"{what}: must name each of {', '.join(needed)} once; {'; '.join(wrong + lacking)}")
     machines = pl.DataFrame({"machine": [str(number) for number in range(count)]}, schema={"machine": pl.String})
-    columns = {name: pl.lit(amount) for name, amount in natural(capacity, resources, "capacity").items()}
+    columns = {name: pl.lit(amount) for name, amount in natural(capacity, resources, what).items()}
     machines = machines.with_columns(cluster=pl.lit("0"), **columns)
-    text = ", ".join(f"{name} {amount_text(amount)}" for name, amount in capacity.items())
     return make_fleet(machines, resources, provenance=Provenance(f"{text} each", "made by hand"))
+
+
+def _said(capacity: Mapping[str, Amount]) -> str:
+    return ", ".join(f"{name} {amount_text(amount)}" for name, amount in capacity.items())
 
 
 def read_fleet(folder: Path) -> Fleet:

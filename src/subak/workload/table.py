@@ -97,6 +97,11 @@ class Workload:
         return np.vstack([self.stages[resource.name].to_numpy() for resource in self.resources])
 
     @property
+    def asked(self) -> frozenset[str]:
+        """Return the names of the resources that any task asks for."""
+        return frozenset(each.name for each in self.resources if (self.stages[each.name] > 0).any())
+
+    @property
     def has_dependencies(self) -> bool:
         """Whether any stage waits for another."""
         return bool((self.stages["depends_on"].list.len() > 0).any())
