@@ -10,7 +10,7 @@ from subak.federation.megha import roles, submitter, worker, worker_role
 from subak.federation.megha.global_master import handlers as global_master
 from subak.federation.megha.global_master.state import is_here
 from subak.federation.megha.jobs import SUBMISSION_ENDED
-from subak.federation.megha.local_master import failover, handlers
+from subak.federation.megha.local_master import handlers, leases, reports
 from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
 from subak.simulator.exhaustive.check import check, length
 from subak.simulator.exhaustive.explore import STUCK, Walk
@@ -190,8 +190,8 @@ def lose_attempts_before_a_report(monkeypatch):
         if local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH] and (
             local.machine[machine]["state"] != ABSENT
         ):
-            failover.note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
-        failover.on_alive(local, topology, rules, tasks, now, message, out)
+            leases.note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)
+        reports.on_alive(local, topology, rules, tasks, now, message, out)
 
     monkeypatch.setattr(roles, "on_alive", on_alive)
 
@@ -218,7 +218,7 @@ def test_leases_without_margins_let_a_lost_worker_run(monkeypatch):
 def lose_workers_unconfirmed(monkeypatch):
     """An active local master declares workers lost whatever its standby does, which may have taken over."""
     def on_check(local, topology, rules, *rest):
-        failover.on_check(local, topology, rules._replace(standby=False), *rest)
+        leases.on_check(local, topology, rules._replace(standby=False), *rest)
 
     monkeypatch.setattr(roles, "on_check", on_check)
 
@@ -229,8 +229,8 @@ def never_list_a_lost_machine(monkeypatch):
         message = rest[-2]
         with monkeypatch.context() as patch:
             if local.machine[message["machine"]]["state"] == LOST_MACHINE:
-                patch.setattr(failover, "list_machine", lambda *_: None)
-            failover.on_alive(local, *rest)
+                patch.setattr(reports, "list_machine", lambda *_: None)
+            reports.on_alive(local, *rest)
 
     monkeypatch.setattr(roles, "on_alive", on_alive)
 

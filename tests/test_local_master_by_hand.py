@@ -5,18 +5,6 @@ import pytest
 from growing import Growing
 from subak.federation.megha.attempts import add_attempt
 from subak.federation.megha.ledger import NEEDED_FROM, VERSION, WHOLE_AT, build_ledger
-from subak.federation.megha.local_master.failover import (
-    begin_timers,
-    lose_machine,
-    on_alive,
-    on_ask,
-    on_change,
-    on_check,
-    on_holds,
-    restart_local,
-    step_down,
-    take_over,
-)
 from subak.federation.megha.local_master.handlers import (
     adopt_incarnation,
     begin_preemption,
@@ -25,6 +13,8 @@ from subak.federation.megha.local_master.handlers import (
     on_beat,
     on_noted,
 )
+from subak.federation.megha.local_master.leases import begin_timers, lose_machine, on_change, on_check
+from subak.federation.megha.local_master.reports import on_alive, on_holds
 from subak.federation.megha.local_master.state import (
     ABSENT,
     ACTIVE,
@@ -43,6 +33,7 @@ from subak.federation.megha.local_master.state import (
     keep_over,
     write_over_what_was_seen,
 )
+from subak.federation.megha.local_master.takeover import on_ask, restart_local, step_down, take_over
 from subak.federation.megha.topology import OFF, STRICT
 from subak.federation.megha.worker import adopt, forget_all, obeys, on_lease
 from subak.federation.messages import (

@@ -20,7 +20,7 @@ from small import cases, fleet_of, plain
 from subak.cli.app import app
 from subak.errors import InputError, RunError
 from subak.federation.megha import submitter, worker
-from subak.federation.megha.global_master import backlog, gangs
+from subak.federation.megha.global_master import backlog, phases
 from subak.federation.megha.global_master import handlers as master_handlers
 from subak.federation.megha.global_master.state import BEATS
 from subak.federation.megha.ledger import build_ledger
@@ -443,7 +443,7 @@ def a_row_is_given_back_too_early(monkeypatch):
         out.row[out.size[POSTED] - 1]["count"] = 0
 
     backlog_say_done = backlog.say_done
-    for module in (backlog, gangs, master_handlers):
+    for module in (backlog, phases, master_handlers):
         monkeypatch.setattr(module, "say_done", say_done)
 
 

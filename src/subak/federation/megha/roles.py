@@ -24,17 +24,6 @@ from subak.federation.megha.global_master.rebuild import on_settle, on_wake, res
 from subak.federation.megha.global_master.state import GlobalMaster
 from subak.federation.megha.jobs import Jobs
 from subak.federation.megha.ledger import Ledger
-from subak.federation.megha.local_master.failover import (
-    begin_timers,
-    on_alive,
-    on_ask,
-    on_change,
-    on_check,
-    on_holds,
-    on_pulse,
-    on_watch,
-    restart_local,
-)
 from subak.federation.megha.local_master.handlers import (
     on_abandon,
     on_beat,
@@ -45,7 +34,10 @@ from subak.federation.megha.local_master.handlers import (
     on_request,
     on_started,
 )
+from subak.federation.megha.local_master.leases import begin_timers, on_change, on_check
+from subak.federation.megha.local_master.reports import on_alive, on_holds
 from subak.federation.megha.local_master.state import LocalMaster
+from subak.federation.megha.local_master.takeover import on_ask, on_pulse, on_watch, restart_local
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.submitter import (
     Submitter,

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from subak.federation.megha.global_master.gangs import gang_is_settled, is_settled
+from subak.federation.megha.global_master.gangs import gang_is_settled
 from subak.federation.megha.global_master.hold_back import DIFFERING
+from subak.federation.megha.global_master.requests import is_settled
 from subak.federation.megha.global_master.state import (
     INCARNATION,
     NEVER_SEEN,

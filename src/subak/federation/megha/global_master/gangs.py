@@ -4,19 +4,23 @@ All of a gang are placed on the view at once, or none; each is requested and hel
 go. When one is refused, lost or preempted, the others are given up, and the gang waits again as a whole; tasks of it
 that have ended stay ended.
 """
-from subak.federation.megha.global_master.backlog import enqueue, say_done
+from subak.federation.megha.global_master.backlog import enqueue
 from subak.federation.megha.global_master.hold_back import note_began
-from subak.federation.megha.global_master.requests import launch_kind, note_flight, request_launch, send_request
+from subak.federation.megha.global_master.requests import (
+    is_settled,
+    launch_kind,
+    leave,
+    note_flight,
+    request_launch,
+    send_request,
+)
 from subak.federation.megha.global_master.search import find_machine
 from subak.federation.megha.global_master.state import (
     PHASE_ENDED,
     PHASE_FLYING,
     PHASE_HELD,
-    PHASE_LEAVING,
     PHASE_RUNNING,
     PHASE_WAITING,
-    PLACING,
-    QUEUED,
     SCANNED,
     GlobalMaster,
     phase_of,
@@ -24,17 +28,10 @@ from subak.federation.megha.global_master.state import (
 from subak.federation.megha.global_master.view import forget_flight
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology
-from subak.federation.messages import ABANDON, GO, NO_REASON, NOBODY, PLACE, Outbox, post
+from subak.federation.messages import GO, NOBODY, Outbox
 from subak.fleet.feasible import NOWHERE
 from subak.fleet.state import LOG
 from subak.marks import inlined, noinline
-
-
-@inlined
-def is_settled(master: GlobalMaster, task: int) -> bool:
-    """Whether it is known what became of a task's last request: its cluster has told its state to this incarnation."""
-    cluster = master.task[task]["sent_to"]
-    return bool(cluster == NOBODY or master.cluster[cluster]["known"])
 
 
 @noinline
@@ -46,19 +43,6 @@ def gang_is_settled(master: GlobalMaster, tasks: OpenTasks, gang: int) -> bool:
             return False
         task = tasks.next[task]
     return True
-
-
-@inlined
-def let_wait(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> None:
-    """Let a task wait for its turn; one of a gang waits until all of the gang do."""
-    master.task[task]["phase"] = PHASE_WAITING
-    gang = tasks.gang[task]
-    if gang == NOBODY:
-        if is_settled(master, task):
-            enqueue(master, tasks, task)
-    else:
-        master.gang[gang]["waiting"] += 1
-        enqueue_gang(master, topology, tasks, gang)
 
 
 @noinline
@@ -172,56 +156,3 @@ def note_ended_member(master: GlobalMaster, topology: Topology, tasks: OpenTasks
     master.task[task]["phase"] = PHASE_ENDED
     master.gang[tasks.gang[task]]["waiting"] += 1
     enqueue_gang(master, topology, tasks, tasks.gang[task])
-
-
-@noinline
-def conclude(
-    master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int, reason: int, out: Outbox
-) -> None:
-    """End a task, and tell its submitter why."""
-    me, gang = master.task[task], tasks.gang[task]
-    if gang != NOBODY and me["phase"] not in (PHASE_WAITING, PHASE_ENDED):
-        master.gang[gang]["waiting"] += 1
-    me["phase"], me["reason"], me["doubted"] = PHASE_ENDED, reason, False
-    say_done(master, tasks, task, out)
-    if gang != NOBODY:
-        enqueue_gang(master, topology, tasks, gang)
-
-
-@noinline
-def leave(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox) -> None:
-    """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
-    master.task[task]["phase"] = PHASE_LEAVING
-    send_request(master, topology, rules, tasks, task, ABANDON, NOBODY, 0, out)
-
-
-@noinline
-def wait_again(
-    master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, reason: int, out: Outbox
-) -> None:
-    """Let a task wait again whose attempt was refused or lost, its gang given up; one that is withdrawn has ended."""
-    me = master.task[task]
-    if me["withdrawn"] != NO_REASON:
-        conclude(master, topology, tasks, task, me["withdrawn"], out)
-        return
-    me["reason"], me["phase"], me["doubted"] = reason, PHASE_WAITING, False  # so it is not given up with its gang
-    gang = tasks.gang[task]
-    if gang != NOBODY and not master.gang[gang]["failed"]:
-        give_gang_up(master, topology, rules, tasks, gang, out)
-    let_wait(master, topology, tasks, task)
-    take_turn(master, out)
-
-
-@inlined
-def take_turn(master: GlobalMaster, out: Outbox) -> None:
-    """See to it that there is a turn."""
-    if master.scalar[PLACING] == 0:
-        master.scalar[PLACING] = 1
-        post(out, PLACE, master.number, master.number, NOBODY, NOBODY)
-
-
-@inlined
-def take_turn_if_news(master: GlobalMaster, out: Outbox) -> None:
-    """Take a turn when something was freed in the view since the last round began."""
-    if master.scalar[QUEUED] > 0 and master.scalar[SCANNED] != master.fleet.freed_blocks[LOG]:
-        take_turn(master, out)

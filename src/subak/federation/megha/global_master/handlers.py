@@ -24,19 +24,12 @@ from subak.federation.megha.global_master.backlog import (
     wake_lanes,
 )
 from subak.federation.megha.global_master.gangs import (
-    conclude,
     gang_is_settled,
     give_gang_up,
     give_up_if_in_part,
-    is_settled,
-    leave,
-    let_wait,
     member_held,
     note_ended_member,
     place_gang,
-    take_turn,
-    take_turn_if_news,
-    wait_again,
 )
 from subak.federation.megha.global_master.hold_back import (
     DIFFERING,
@@ -46,10 +39,13 @@ from subak.federation.megha.global_master.hold_back import (
     note_passed_over,
 )
 from subak.federation.megha.global_master.losses import LOSSES, end_attempt, may_be_lost
+from subak.federation.megha.global_master.phases import conclude, let_wait, take_turn, take_turn_if_news, wait_again
 from subak.federation.megha.global_master.preemption import find_victims, may_preempt
 from subak.federation.megha.global_master.rebuild import settle_cluster, settle_doubts, settle_later
 from subak.federation.megha.global_master.requests import (
+    is_settled,
     launch_kind,
+    leave,
     look_again,
     note_flight,
     post_request,

@@ -1,7 +1,6 @@
 """Finds the tasks for which machines are to be held back (hold_back.py), and asks local masters."""
 import numpy as np
 
-from subak.federation.megha.global_master.gangs import take_turn_if_news
 from subak.federation.megha.global_master.hold_back import (
     DIFFERING,
     FOR_LANE,
@@ -17,6 +16,7 @@ from subak.federation.megha.global_master.hold_back import (
     look_later,
     want,
 )
+from subak.federation.megha.global_master.phases import take_turn_if_news
 from subak.federation.megha.global_master.state import INCARNATION, GlobalMaster
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology, speaker

@@ -11,17 +11,11 @@ Source: Megha section IV-D: global masters are stateless.
 import numpy as np
 
 from subak.federation.megha.global_master.backlog import enqueue, lanes_of
-from subak.federation.megha.global_master.gangs import (
-    conclude,
-    enqueue_gang,
-    gang_is_settled,
-    give_up_if_in_part,
-    is_settled,
-    take_turn,
-    wait_again,
-)
+from subak.federation.megha.global_master.gangs import enqueue_gang, gang_is_settled, give_up_if_in_part
 from subak.federation.megha.global_master.hold_back import forget_holding
 from subak.federation.megha.global_master.losses import end_attempt, may_have_begun
+from subak.federation.megha.global_master.phases import conclude, take_turn, wait_again
+from subak.federation.megha.global_master.requests import is_settled
 from subak.federation.megha.global_master.state import (
     DOUBTS,
     INCARNATION,

@@ -1,10 +1,11 @@
-"""Sends requests to local masters, and repeats those without an answer."""
+"""Sends requests to local masters, repeats those without an answer, and knows which are settled."""
 from subak.federation.counts import told
 from subak.federation.megha.global_master.placement import hold
 from subak.federation.megha.global_master.state import (
     INCARNATION,
     LAUNCHES,
     PHASE_FLYING,
+    PHASE_LEAVING,
     REPARTITIONS,
     GlobalMaster,
 )
@@ -22,7 +23,7 @@ from subak.federation.messages import (
     Outbox,
     post,
 )
-from subak.marks import inlined
+from subak.marks import inlined, noinline
 from subak.workload.tasks import Shapes
 
 FOREVER = float("inf")
@@ -110,3 +111,17 @@ def post_request(
 def launch_kind(master: GlobalMaster, topology: Topology, machine: int) -> int:
     """Return what a request for a machine is: LAUNCH on an own partition, REPARTITION on another's."""
     return LAUNCH if topology.machine[machine]["home"] == master.number else REPARTITION
+
+
+@inlined
+def is_settled(master: GlobalMaster, task: int) -> bool:
+    """Whether it is known what became of a task's last request: its cluster has told its state to this incarnation."""
+    cluster = master.task[task]["sent_to"]
+    return bool(cluster == NOBODY or master.cluster[cluster]["known"])
+
+
+@noinline
+def leave(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox) -> None:
+    """Give a task's attempt up; it is LEAVING until the local master has confirmed it."""
+    master.task[task]["phase"] = PHASE_LEAVING
+    send_request(master, topology, rules, tasks, task, ABANDON, NOBODY, 0, out)
