@@ -15,9 +15,11 @@ import yaml
 from serving import Serving
 from subak.cli import app
 from subak.cli.live import up
+from subak.cli.live.change import _show
+from subak.cli.live.options import Output
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
-from subak.live.api.models import Event, JobView
+from subak.live.api.models import Event, JobView, TaskCounts
 from subak.live.jobfile.command import FEED, from_script
 from subak.live.tokens import PEOPLE, new_token
 from subak.live.up.folder import Home
@@ -84,6 +86,38 @@ def test_rerun_submits_what_was_submitted(serving, run, write, tmp_path, monkeyp
     assert msgspec.json.decode(run("rerun", "g0-2", "-o", "json")[1])[0]["id"] == "g0-4"
     code, _, err = run("rerun", "g0-99")
     assert (code, err) == (3, "subak: there is no job g0-99\n")
+
+
+def test_a_job_is_called_by_its_name_where_no_other_has_it(serving, run, write, monkeypatch):
+    for name in ("train_0", "train_1", "lab-1", "twice", "twice", "lab.3"):
+        run("submit", write(job("[echo, hello]", name)))
+    assert run("logs", "train_0", "g0-1") == (0, "hello\nhello\n", (
+        "subak: task g0-0.0 of train_0:\nsubak: task g0-1.0 of train_1:\n"))
+    assert run("logs", "train_1.0", "lab-1") == (0, "hello\nhello\n", (
+        "subak: task g0-1.0:\nsubak: task g0-2.0 of lab-1:\n"))
+    assert run("describe", "train_1")[1].startswith("g0-1 train_1: ")
+    assert run("describe", "lab.3")[1].startswith("g0-5 lab.3: ")  # and not task 3 of lab
+    assert run("describe", "m0")[1].startswith("m0: ")
+    assert run("history", "train_0")[1].startswith("g0-0 train_0: ")
+    assert run("explain", "train_0.0")[1].startswith("g0-0.0 is ")
+    assert run("rerun", "lab-1")[1] == "g0-6 lab-1 submitted to research/ada: 1 task, as g0-2 was\n"
+    for command in ("logs", "watch", "history", "explain", "rerun", "describe", "cancel"):
+        code, out, err = run(command, "twice")
+        assert (code, out) == (2, "")
+        assert re.fullmatch(r"subak: 2 jobs are called twice: g0-4 \(\w+\), g0-3 \(\w+\); give an id\n", err)
+    assert run("watch", "absent")[0::2] == (3, "subak: there is no job called absent\n")
+    assert run("preempt", "absent.1")[0::2] == (3, "subak: there is no job called absent.1\n")
+    assert run("describe", "absent")[0] == 3
+
+
+def test_a_name_is_not_trusted_while_a_master_cannot_be_asked(serving, run, write):
+    run("submit", write(job()))
+    assert run("explain", "a")[0] == 0
+    serving.stop("g1")
+    code, out, err = run("explain", "a")
+    assert (code, out) == (4, "")
+    assert err.startswith("subak: names are unknown while a master cannot be asked: g1: ")
+    assert run("explain", "g0-0")[0] == 0
 
 
 def test_a_key_is_one_job(serving, run, write):
@@ -533,7 +567,7 @@ def test_logs_say_where_nothing_was_written(serving, run, write):
 
 def test_logs_of_a_job_are_those_of_all_its_tasks(serving, run, write):
     run("submit", write(job("[echo, hello]", more="tasks: 2\n")))
-    assert run("logs", "g0-0") == (0, "hello\nhello\n", "subak: task g0-0.0:\nsubak: task g0-0.1:\n")
+    assert run("logs", "g0-0") == (0, "hello\nhello\n", "subak: task g0-0.0 of a:\nsubak: task g0-0.1 of a:\n")
     assert run("logs", "g0-0.1", "-f") == (0, "hello\n", "")
 
 
@@ -542,7 +576,7 @@ def test_logs_of_a_job_pass_over_tasks_that_have_not_begun(serving, run, write):
     run("submit", write(job("[sleep]", more="tasks: 30\n")))
     code, _, err = run("logs", "g0-0")
     begun = [line for line in err.splitlines() if line.startswith("subak: task ")]
-    assert (code, err.splitlines()[-1]) == (0, f"subak: {30 - len(begun)} tasks have not begun")
+    assert (code, err.splitlines()[-1]) == (0, f"subak: {30 - len(begun)} tasks of a have not begun")
     assert 0 < len(begun) < 30
 
 
@@ -582,8 +616,8 @@ def test_watch_ends_with_the_job(serving, run, write):
     code, out, _ = run("watch", "g0-0")
     lines = [line.split(" ", 1)[1] for line in out.splitlines()]
     assert code == 1
-    assert lines == ["g0-0 running: 2 running", "g0-0 running: 1 running, 1 finished",
-                     "g0-0 failed (exit code 1): 1 finished, 1 failed"]
+    assert lines == ["g0-0 a running: 2 running", "g0-0 a running: 1 running, 1 finished",
+                     "g0-0 a failed (exit code 1): 1 finished, 1 failed"]
     run("submit", write(job()))
     assert run("watch", "g0-1")[0] == 0
 
@@ -597,7 +631,7 @@ def test_watch_says_the_end_of_a_job_whatever_its_version_then_is(serving, run, 
     code, out, _ = run("watch", "g0-0")
     assert code == 0
     lines = [line.split(" ", 1)[1] for line in out.splitlines()]
-    assert lines == ["g0-0 running: 1 running", "g0-0 finished: 1 finished"]
+    assert lines == ["g0-0 a running: 1 running", "g0-0 a finished: 1 finished"]
 
 
 def test_history_since(serving, run, write, monkeypatch):
@@ -626,8 +660,9 @@ def test_explain_and_history_say_why(serving, run, write):
     assert re.search(r"east +1 of 1 +resource +cpu", out)
     run("preempt", "g0-0.0")
     assert "by operator: it was asked for" in run("explain", "g0-0.0")[1]
-    out = run("history", "g0-0.0")[1]
-    assert [re.split(r"\s{2,}", line)[2] for line in out.splitlines()[1:]][:3] == ["started", "preempted", "started"]
+    head, *lines = run("history", "g0-0.0")[1].splitlines()
+    assert head == "g0-0.0 of a: running"
+    assert [re.split(r"\s{2,}", line)[2] for line in lines[1:]][:3] == ["started", "preempted", "started"]
     assert json.loads(run("explain", "g0-0.12", "-o", "json")[1])["shortages"]
 
 
@@ -654,14 +689,30 @@ def test_explain_takes_a_job_by_its_id_or_name(serving, run, write, tmp_path, mo
 
 def test_cancel_and_preempt(serving, run, write):
     run("submit", write(job("[sleep]", more="tasks: 2\n")))
-    assert run("cancel", "g0-0.1")[1] == "g0-0.1 cancelled; g0-0 running: 1 running, 1 cancelled\n"
+    assert run("cancel", "g0-0.1")[1] == "g0-0.1 is cancelled; tasks of g0-0: 1 running, 1 cancelled\n"
     assert run("preempt", "g0-0.0")[0] == 0
     code, _, err = run("preempt", "g0-0.1")
     assert (code, err) == (5, "subak: task g0-0.1 does not run: it is ended\n")
     code, out, err = run("cancel", "g0-0.1")
     assert (code, out, err) == (5, "", "subak: g0-0.1 has ended already: it is cancelled\n")
-    assert run("cancel", "g0-0")[1] == "g0-0 cancelled; g0-0 cancelled: 2 cancelled\n"
+    assert run("cancel", "g0-0")[1] == "g0-0 is cancelled; tasks of g0-0: 2 cancelled\n"
     assert run("cancel", "g0-0")[0::2] == (5, "subak: g0-0 has ended already: it is cancelled\n")
+
+
+def test_explain_says_where_the_output_of_a_failed_task_is(serving, run, write):
+    run("submit", write(job("[sleep]", more="tasks: 3\n")))
+    for index, code in enumerate((0, 4, 5)):
+        serving.do(serving.services["g0"].finish(f"g0-0.{index}", code))
+    assert run("explain", "g0-0")[2] == "subak: subak logs g0-0.1 prints what that task wrote\n"
+    assert run("explain", "g0-0.2")[2] == "subak: subak logs g0-0.2 prints what it wrote\n"
+
+
+def test_cancel_of_what_still_ends_says_so(capsys):
+    counts = TaskCounts(ending=1, cancelled=2)
+    _show("g0-0", JobView(id="g0-0", name="a", queue="q", state="running", version=1, counts=counts, submitted=0.0),
+          Output.TABLE)
+    assert capsys.readouterr().out == (
+        "g0-0 is being cancelled, and ends within its grace period; tasks of g0-0: 1 ending, 2 cancelled\n")
 
 
 def test_cancel_and_preempt_go_on_behind_one_that_cannot_be(serving, run, write):
@@ -670,7 +721,7 @@ def test_cancel_and_preempt_go_on_behind_one_that_cannot_be(serving, run, write)
         run("submit", write(job("[sleep]")))
     run("cancel", "g0-0")
     code, out, err = run("cancel", "g0-0", "g0-1", "g0-99")
-    assert (code, out) == (5, "g0-1 cancelled; g0-1 cancelled: 1 cancelled\n")
+    assert (code, out) == (5, "g0-1 is cancelled; tasks of g0-1: 1 cancelled\n")
     assert [line[:16] for line in err.splitlines()] == ["subak: g0-0 has ", "subak: there is "]
     assert run("cancel", "g0-99")[0] == 3
     code, out, err = run("preempt", "g0-1.0", "g0-2.0")
@@ -685,7 +736,7 @@ def test_all_is_cancelled_when_somebody_agrees(serving, run, write, monkeypatch)
     assert run("cancel", "--all")[0::2] == (
         2, "subak: nothing was cancelled; --yes cancels 3 jobs without asking\n")
     assert run("cancel", "--all", "--queue", "web", "--yes")[:2] == (
-        0, "g0-3 cancelled; g0-3 cancelled: 1 cancelled\n")
+        0, "g0-3 is cancelled; tasks of g0-3: 1 cancelled\n")
     assert [line[:4] for line in run("cancel", "--all", "-y")[1].splitlines()] == ["g0-0", "g0-2"]
     assert run("cancel", "--all") == (0, "no job is open\n", "")
     for wrong in ((), ("g0-0", "--all"), ("g0-0", "--yes"), ("g0-0", "--queue", "web")):
@@ -767,8 +818,9 @@ def test_a_configuration_that_changed_meanwhile_is_not_applied(serving, run, wri
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [
     (("describe", "g0-9"), 3, "there is no job g0-9"), (("describe", "g0-9.1"), 3, "there is no job g0-9"),
-    (("describe", "[red]x"), 2, "must be the name of a machine"), (("cancel", "x"), 2, "must be a job such as"),
-    (("logs", "x"), 2, "must be a job"), (("watch", "g0-1.2"), 2, "must be a job such as g0-17, not"),
+    (("describe", "[red]x"), 2, "must be the name of a machine"), (("cancel", "x/"), 2, "must be a job such as"),
+    (("logs", "x "), 2, "must be a job"),
+    (("watch", "g0-1.2"), 2, "must be a job such as g0-17, or its name, not 'g0-1.2'"),
     (("history",), 2, "JOB|TASK: must be given, or --since"),
     (("history", "--since", "soon"), 2, "--since: must be a duration such as 2h or a time such as"),
     (("explain", "a/b"), 2, "is not a job or a task of a live federation"), (("history", "../x"), 2, "must be a job"),

@@ -64,7 +64,7 @@ COMMANDS = (
           "Submit jobs again, as they were: command, script, environment, folder, amounts, queue and name."),
     _live("list", "jobs", "List jobs of all masters, the latest first."),
     _live("describe", "jobs", "Show everything about a job, a task or a machine."),
-    _live("logs", "follow", "Print the output of a task, or of all tasks of a job."),
+    _live("logs", "follow", "Print the output of tasks, or of all tasks of jobs."),
     _live("watch", "follow",
           "Print a line whenever a job changes, until it has ended; exit code 1 if it did not finish."),
     _live("cancel", "change",

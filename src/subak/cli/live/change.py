@@ -1,5 +1,4 @@
 """`subak cancel` and `subak preempt`: end jobs and tasks."""
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,11 +6,12 @@ import typer
 
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
+from subak.cli.live.named import job_or_task, named
 from subak.cli.live.options import ANY, TASK, ClientOption, Output, OutputOption, checked, opened
 from subak.cli.live.show import agreed, counts_text, remark, show, standing
 from subak.errors import InputError
 from subak.live.api.errors import NotFoundError, RefusedError
-from subak.live.api.models import TASK_ENDED, TASK_PATTERN, TASK_RUNNING, TASK_WAITING, JobView
+from subak.live.api.models import TASK_ENDED, TASK_RUNNING, TASK_WAITING, JobView
 from subak.report.console import echo
 from subak.report.number_text import counted
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
 
 
 def cancel(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[JOB|TASK...]", help="Such as g0-17 or g0-17.3.",
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[JOB|TASK...]", help="Such as g0-17 or g0-17.3, or names.",
                                                     show_default=False)] = None,
     every: Annotated[bool, typer.Option("--all", help="All jobs that have not ended, whoever submitted them; asks "
                                                       "first.")] = False,
@@ -71,15 +71,17 @@ def _cancel_all(federation: "Client", queue: str, yes: bool, output: Output) -> 
 
 def _cancel(federation: "Client", id: str, output: Output) -> None:
     """Cancel a job or a task. Raises RefusedError for one that has ended."""
-    now = federation.task(id) if re.fullmatch(TASK_PATTERN, id) else federation.job(id)
+    now = job_or_task(federation, id)
     if now.state == TASK_ENDED:
-        raise RefusedError(f"{id} has ended already: it is {now.outcome}")
-    _show(id, federation.cancel(id), output)
+        raise RefusedError(f"{now.id} has ended already: it is {now.outcome}")
+    _show(now.id, federation.cancel(now.id), output)
 
 
 def _show(id: str, job: JobView, output: Output) -> None:
-    if not show(job, output):
-        echo(f"{id} cancelled; {job.id} {standing(job.state, job.outcome)}: {counts_text(job.counts)}")
+    if show(job, output):
+        return
+    stands = "is cancelled" if not job.counts.ending else "is being cancelled, and ends within its grace period"
+    echo(f"{id} {stands}; tasks of {job.id}: {counts_text(job.counts)}")
 
 
 def _each(ids: list[str], change: Callable[[str], None]) -> None:
@@ -88,7 +90,7 @@ def _each(ids: list[str], change: Callable[[str], None]) -> None:
     for id in ids:
         try:
             change(id)
-        except (RefusedError, NotFoundError) as error:
+        except (RefusedError, NotFoundError, InputError) as error:
             codes.append(error.exit_code)
             remark([str(error)])
     if codes:
@@ -113,6 +115,6 @@ def preempt(
 
 
 def _preempt(federation: "Client", id: str, output: Output) -> None:
-    task = federation.preempt(id)
+    task = named(federation, id, federation.preempt)
     if not show(task, output):
-        echo(f"{id} preempted: it is {standing(task.state, task.outcome)}")
+        echo(f"{task.id} preempted: it is {standing(task.state, task.outcome)}")

@@ -1,13 +1,14 @@
 """`subak apply`: changes the configuration of a running federation; also answers live `queues` and `explain`."""
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
 
+from subak.cli.live.named import job_or_task
 from subak.cli.live.options import ClientOption, Output, OutputOption, file_bytes, opened
 from subak.cli.live.show import (
+    ENDED_BADLY,
     PENDING,
     UNFINISHED,
     agreed,
@@ -22,8 +23,16 @@ from subak.cli.live.show import (
     standing,
 )
 from subak.errors import InputError
-from subak.live.api.errors import NotFoundError
-from subak.live.api.models import JOB_PATTERN, TASK_PATTERN, TASK_WAITING, Explanation, JobView, Plan, TaskView
+from subak.live.api.models import (
+    CANCELLED,
+    HAS_FINISHED,
+    TASK_ENDED,
+    TASK_WAITING,
+    Explanation,
+    JobView,
+    Plan,
+    TaskView,
+)
 from subak.report.console import echo
 from subak.report.number_text import NOTHING, count_text, share_text
 
@@ -106,30 +115,13 @@ class JobExplanation(Struct, frozen=True):
 def show_explanation(what: str, output: Output, client: Path | None) -> None:
     """Print why a task or a job of a live federation stands as it stands; of a job of one task, why that does."""
     with opened(client) as federation:
-        task = what
-        if not re.fullmatch(TASK_PATTERN, what):
-            job = _job_called(federation, what)
-            if job.tasks > 1:
-                _show_job(_explained(federation, job), output)
-                return
-            task = f"{job.id}.0"
-        found = federation.explain(task)
+        about = job_or_task(federation, what, f", and no run folder {what}")
+        if isinstance(about, JobView) and about.tasks > 1:
+            _show_job(_explained(federation, about), output)
+            return
+        found = federation.explain(f"{about.id}.0" if isinstance(about, JobView) else about.id)
     if not show(found, output):
         _show_task(found)
-
-
-def _job_called(federation: "Client", what: str) -> JobView:
-    """Return the job of an id, or the latest of a name. Raises NotFoundError."""
-    missing = NotFoundError(f"there is no job called {what}, and no run folder {what}")
-    if re.fullmatch(JOB_PATTERN, what):
-        try:
-            return federation.job(what)
-        except NotFoundError as error:  # it may be a name that looks like an id, such as train-3
-            missing = error
-    named = federation.jobs(name=what, limit=1).items
-    if not named:
-        raise missing
-    return named[0]
 
 
 def _explained(federation: "Client", job: JobView) -> JobExplanation:
@@ -154,6 +146,8 @@ def _show_job(found: JobExplanation, output: Output) -> None:
         show_table(("tasks", "state", "why", "such as"), [
             (count_text(each.tasks), each.state, each.reason or NOTHING, each.first) for each in found.tasks],
             right=("tasks",))
+        bad = [each.first for each in found.tasks if each.state in ENDED_BADLY and each.state != CANCELLED]
+        remark(f"subak logs {first} prints what that task wrote" for first in bad[:1])
     if found.example is not None:
         _show_task(found.example)
 
@@ -162,6 +156,8 @@ def _show_task(found: Explanation) -> None:
     by = f"by {found.preempted_by}: {found.preempted_why}" if found.preempted_by else ""
     show_facts(f"{found.task} is {found.state}", [("why", found.words), ("preempted", by)])
     remark(how_larger([found.words]))
+    if found.state == TASK_ENDED and found.words != HAS_FINISHED:
+        remark([f"subak logs {found.task} prints what it wrote"])
     if found.shortages:
         show_table(("cluster", "machines", "lack", "of", "why"), [
             (each.cluster or NOTHING, f"{count_text(each.machines)} of {count_text(each.of)}" if each.of else NOTHING,

@@ -1,5 +1,4 @@
 """`subak logs` and `subak watch`: follow a task's output and a job's progress."""
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,12 +9,13 @@ import typer
 
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
+from subak.cli.live.named import job_or_task, named
 from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, opened
 from subak.cli.live.show import counts_text, remark, show, standing
 from subak.cli.live.writing import OutputWriter, follow_streams, stream_of, write_attempts
 from subak.errors import InputError
 from subak.live.api.errors import UnavailableError
-from subak.live.api.models import FINISHED, STREAMS, TASK_PATTERN, TASK_RUNNING, JobView, LogChunk, TaskView
+from subak.live.api.models import FINISHED, STREAMS, TASK_RUNNING, JobView, LogChunk, TaskView
 from subak.report.console import echo
 from subak.report.number_text import counted
 
@@ -27,8 +27,9 @@ TAIL_LINES_MAX, ATTEMPTS_MAX = 1 << 31, 2**63 - 1
 
 
 def logs(
-    id: Annotated[str, typer.Argument(metavar="JOB|TASK", show_default=False,
-                                      help="Such as g0-17.3; of a job all tasks, one after the other.")],
+    ids: Annotated[list[str], typer.Argument(metavar="JOB|TASK...", show_default=False,
+                                             help="Such as g0-17.3, or the job's name; of a job all tasks, one after "
+                                                  "the other.")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
     stdout: Annotated[bool, typer.Option("--stdout", help="Print only its standard output.")] = False,
     stderr: Annotated[bool, typer.Option(
@@ -42,7 +43,7 @@ def logs(
     raw: Annotated[bool, typer.Option("--raw", help="Print it to a terminal unescaped, with colours.")] = False,
     client: ClientOption = None,
 ) -> None:
-    """Print the output of a task, or of all tasks of a job.
+    """Print the output of tasks, or of all tasks of jobs.
 
     Its standard output goes to standard output, and then, below a line that says so, its standard error to standard
     error; with -f each as it comes.
@@ -50,11 +51,13 @@ def logs(
     For a job: the output of all its tasks, one after the other; without -f only of tasks that have begun. A task
     whose output cannot be read now is named, and the others are printed; the exit code is then 4.
 
+    - `subak logs train_0 train_1` prints what two jobs have written, one after the other, below their names.
     - `subak logs g0-17.3` prints what it has written, to both streams.
     - `subak logs g0-17.3 --tail 20` prints its last 20 lines of each.
     - `subak logs -f g0-17 --stderr` follows the errors of its tasks in turn, through all attempts that come.
     """
-    checked(id, ANY, "JOB|TASK")
+    for id in ids:
+        checked(id, ANY, "JOB|TASK")
     if stdout and stderr:
         raise InputError("--stdout: goes without --stderr; both streams are shown where neither is given")
     streams = tuple(name for name, only in (("stdout", stdout), ("stderr", stderr)) if only) or STREAMS
@@ -67,10 +70,9 @@ def logs(
             if is_only and not any(written):
                 remark([_nothing(federation.task(task))])
 
-        if re.fullmatch(TASK_PATTERN, id):
-            write(id, True)
-        else:
-            _write_all(federation, federation.job(id), follow, write)
+        wholes = [_write_one(federation, id, follow, write, len(ids) == 1) for id in ids]
+    if not all(wholes):
+        raise CommandEndedError(exit_codes.NOT_NOW)
 
 
 def _write(federation: "Client", task: str, stream: str, attempt: int, tail: int, raw: bool, is_with_other: bool,
@@ -97,25 +99,40 @@ def _nothing(task: TaskView) -> str:
     return f"{task.id} is {standing(task.state, task.outcome)}, and has written nothing"
 
 
-def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable[[str, bool], None]) -> None:
-    """Write what the tasks of a job have, one after the other; those that have not begun are only counted."""
-    shown, missing = 0, False
+def _write_one(federation: "Client", id: str, follow: bool, write: Callable[[str, bool], None], is_alone: bool,
+               ) -> bool:
+    """Write what a job or a task has; return whether all of it could be read. *is_alone*: nothing else is written."""
+    found = job_or_task(federation, id)
+    if isinstance(found, JobView):
+        return _write_all(federation, found, follow, write, is_alone)
+    if not is_alone:
+        remark([f"task {found.id}:"])
+    write(found.id, True)
+    return True
+
+
+def _write_all(federation: "Client", job: JobView, follow: bool, write: Callable[[str, bool], None], is_alone: bool,
+               ) -> bool:
+    """Write what the tasks of a job have, one after the other; return whether all of it could be read.
+
+    Those that have not begun are only counted. *is_alone*: no other job is written.
+    """
+    shown, missing, has_heads = 0, False, job.tasks > 1 or not is_alone
     for task in _all(job) if follow else (task.id for task in federation.each_task(job.id, begun=True)):
         shown += 1
-        if job.tasks > 1:
-            remark([f"task {task}:"])
+        if has_heads:
+            remark([f"task {task} of {job.name}:"])
         try:
             write(task, job.tasks == 1)
         except UnavailableError as error:
-            if job.tasks == 1:
+            if not has_heads:
                 raise
             remark([f"task {task}: {error}"])
             missing = True
-    if shown < job.tasks and job.tasks > 1:
+    if shown < job.tasks:
         left = job.tasks - shown
-        remark([f"{counted(left, 'task')} {'has' if left == 1 else 'have'} not begun"])
-    if missing:
-        raise CommandEndedError(exit_codes.NOT_NOW)
+        remark([f"{counted(left, 'task')} of {job.name} {'has' if left == 1 else 'have'} not begun"])
+    return not missing
 
 
 def _all(job: JobView) -> Iterator[str]:
@@ -132,7 +149,7 @@ def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, 
 
 
 def watch(
-    id: Annotated[str, typer.Argument(metavar="JOB", help="Such as g0-17.", show_default=False)],
+    id: Annotated[str, typer.Argument(metavar="JOB", help="Such as g0-17, or its name.", show_default=False)],
     output: Annotated[Output, typer.Option("--output", "-o", metavar="table|json|yaml",
                                            help="How to print each change.")] = Output.TABLE,
     client: ClientOption = None,
@@ -144,10 +161,10 @@ def watch(
     """
     checked(id, JOB, "JOB")
     with opened(client) as federation:
-        job = federation.job(id)
+        job = named(federation, id, federation.job)
         _show_line(job, output)
         while job.state != "ended":
-            before, job = job.version, federation.wait(id, seen=job.version)
+            before, job = job.version, federation.wait(job.id, seen=job.version)
             if job.version != before or job.state == "ended":  # whose version is counted anew
                 _show_line(job, output)
                 time.sleep(PAUSE_S)
@@ -158,4 +175,5 @@ def watch(
 def _show_line(job: JobView, output: Output) -> None:
     if not show(job, output):
         why = f" ({job.reason})" if job.reason else ""
-        echo(f"{time.strftime('%H:%M:%S')} {job.id} {standing(job.state, job.outcome)}{why}: {counts_text(job.counts)}")
+        stands = f"{standing(job.state, job.outcome)}{why}: {counts_text(job.counts)}"
+        echo(f"{time.strftime('%H:%M:%S')} {job.id} {job.name} {stands}")

@@ -25,7 +25,8 @@ CpuOption = Annotated[str | None, _option(
     "--cpu", "AMOUNT", "Cores of each task, such as 4, or 0.25 for four tasks a core [default: 1].")]
 MemoryOption = Annotated[str | None, _option("--memory", "AMOUNT", "Memory of each task, such as 2Gi "
                                                                    "[default: no limit].")]
-GpusOption = Annotated[str | None, _option("--gpus", "N", "The resource gpu of each task, in pieces [default: 0].")]
+GpusOption = Annotated[str | None, _option(
+    "--gpus", "N", "GPUs of each task, of a federation that has them (subak up --capacity gpu=N) [default: 0].")]
 ResourcesOption = Annotated[list[str] | None, _option(
     "--resource", "NAME=AMOUNT", "Any resource of each task, such as licence=1; once for each.", "-r")]
 EnvOption = Annotated[list[str] | None, _option("--env", "NAME=VALUE", "A variable of its environment; once for each.",

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 import typer
 from msgspec import structs
 
-from subak.cli.live.options import ANY, ClientOption, LimitOption, Output, OutputOption, checked, opened, time_of
+from subak.cli.live.named import job_or_task, named
+from subak.cli.live.options import (
+    ANY,
+    MACHINE,
+    ClientOption,
+    LimitOption,
+    Output,
+    OutputOption,
+    checked,
+    opened,
+    time_of,
+)
 from subak.cli.live.show import (
     UNFINISHED,
     amounts_text,
@@ -25,7 +36,9 @@ from subak.cli.live.show import (
     why_full,
 )
 from subak.errors import InputError
-from subak.live.api.models import ID_PATTERN, TASK_PATTERN, JobState, JobView, MachineView, TaskView
+from subak.live.api.errors import NotFoundError
+from subak.live.api.models import ID_PATTERN, NAME_PATTERN, JobState, JobView, MachineView, TaskView
+from subak.report.console import echo
 from subak.report.number_text import NOTHING, count_text, counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
@@ -79,7 +92,7 @@ def _row(job: JobView) -> tuple[str, ...]:
 
 def describe(
     id: Annotated[str, typer.Argument(metavar="JOB|TASK|MACHINE", show_default=False,
-                                      help="Such as g0-17, g0-17.3, or the name of a machine.")],
+                                      help="Such as g0-17, g0-17.3, or the name of a job or a machine.")],
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
@@ -89,18 +102,34 @@ def describe(
     - `subak describe g0-17.3 -o yaml` shows task 3 of it, as YAML.
     """
     with opened(client) as federation:
-        if re.fullmatch(TASK_PATTERN, id):
-            task = federation.task(id)
-            if not show(task, output):
-                _show_task(task)
-        elif re.fullmatch(ID_PATTERN, id):
-            job = federation.job(id)
-            if not show(job, output):
-                _show_job(federation, job)
+        found = _found(federation, id)
+        if show(found, output):
+            return
+        if isinstance(found, MachineView):
+            _show_machine(found)
+        elif isinstance(found, TaskView):
+            _show_task(found)
         else:
-            machine = federation.machine(checked(id, "the name of a machine", "MACHINE"))
-            if not show(machine, output):
-                _show_machine(machine)
+            _show_job(federation, found)
+
+
+def _found(federation: "Client", id: str) -> JobView | TaskView | MachineView:
+    """Return a job, a task or a machine; of a machine and a job of one name the machine. Raises NotFoundError."""
+    missing = None
+    if not re.fullmatch(ID_PATTERN, id):
+        try:
+            return federation.machine(checked(id, MACHINE, "JOB|TASK|MACHINE"))
+        except NotFoundError as error:
+            if not re.fullmatch(NAME_PATTERN, id):
+                raise
+            missing = error
+
+    try:
+        return job_or_task(federation, id)
+    except NotFoundError:
+        if missing is not None:
+            raise missing from None
+        raise
 
 
 def _show_job(federation: "Client", job: JobView) -> None:
@@ -155,7 +184,7 @@ def _show_machine(machine: MachineView) -> None:
 def history(
     id: Annotated[str | None, typer.Argument(
         metavar="[JOB|TASK]", show_default=False,
-        help="Such as g0-17 or g0-17.3; without one, goes with --since.")] = None,
+        help="Such as g0-17 or g0-17.3, or the job's name; without one, goes with --since.")] = None,
     since: Annotated[str | None, typer.Option(
         "--since", metavar="TIME", show_default=False,
         help="Only what happened since then: a duration such as 2h or 7d before now, or a time such as "
@@ -177,8 +206,12 @@ def history(
         _show_ended(begin, limit, output, client)
         return
     with opened(client) as federation:
-        found = federation.history(checked(id, ANY, "JOB|TASK"), limit, begin)
+        checked(id, ANY, "JOB|TASK")
+        id, found = named(federation, id, lambda id: (id, federation.history(id, limit, begin)))
+        job = federation.job(id.partition(".")[0]) if output == Output.TABLE else None
     if not show(found, output):
+        assert job is not None
+        echo(f"{id}{f' of {job.name}' if '.' in id else f' {job.name}'}: {standing(job.state, job.outcome)}")
         show_table(("when", "what of", "what", "machine", "attempt", "why"), [
             (time_text(event.at), event.id, event.what, event.machine or NOTHING, count_text(event.attempt), event.why)
             for event in found], right=("attempt",))

@@ -12,15 +12,18 @@ import typer
 
 from subak.cli.limits import COUNT_MAX
 from subak.errors import InputError
-from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, TASK_PATTERN
+from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, NAME_PATTERN, TASK_PATTERN
 from subak.quantities import parse_duration
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
-JOB, TASK, ANY = "a job such as g0-17", "a task such as g0-17.3", "a job such as g0-17, or a task such as g0-17.3"
+JOB, TASK = "a job such as g0-17, or its name", "a task such as g0-17.3, or NAME.3"
+ANY = "a job such as g0-17, its name, or a task such as g0-17.3"
 MACHINE = "the name of a machine"
-FORMS = {JOB: JOB_PATTERN, TASK: TASK_PATTERN, ANY: ID_PATTERN, MACHINE: MACHINE_PATTERN}
+FORMS = {  # of what is no id of another kind, a name
+    JOB: f"{JOB_PATTERN}|(?!{TASK_PATTERN}){NAME_PATTERN}", ANY: f"{ID_PATTERN}|{NAME_PATTERN}",
+    TASK: rf"{TASK_PATTERN}|{NAME_PATTERN[:-1]}\.[0-9]{{1,9}}$", MACHINE: MACHINE_PATTERN}
 
 
 class Output(StrEnum):
@@ -59,7 +62,7 @@ def time_of(text: str, now: float) -> float:
 
 def checked(text: str, what: str, argument: str) -> str:
     """Return an argument. Raises InputError for one that cannot be *what*, such as JOB."""
-    if not re.fullmatch(FORMS[what].strip("^$"), text):
+    if not re.fullmatch(FORMS[what], text):
         raise InputError(f"{argument}: must be {what}, not {text!r}")
     return text
 

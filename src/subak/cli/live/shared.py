@@ -89,7 +89,7 @@ def explain(
     A job of several tasks in a live federation: how many are in each state, and why.
 
     - `subak explain g0-17.3` says why a task of the live federation waits, or who preempted it.
-    - `subak explain g0-17` explains a job; `subak explain train` the latest job named train.
+    - `subak explain g0-17` explains a job; `subak explain train` the job named train, if there is one alone.
     - `subak explain R 17/0` explains the first task of job 17 of a run.
     - `subak explain R job=4711/3` explains task 3 of job 4711, as the trace names it.
     - `subak explain C/runs/megha 1234` explains the task of row 1234 in one run of a comparison.

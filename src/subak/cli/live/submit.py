@@ -28,6 +28,7 @@ from subak.cli.live.job_options import (
     folder_of,
     job_fields,
 )
+from subak.cli.live.named import named
 from subak.cli.live.options import (
     JOB,
     ClientOption,
@@ -83,8 +84,9 @@ def submit(
 
     A script becomes a job described by the options; a job file takes no such options. A script that begins with #!
     travels with its job, as it is now; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it
-    lies, as it then is. Either way Python finds modules beside the script. Its environment is the worker's with what -e
-    adds, not yours. For arguments: `subak run --detach train.py --epochs 3`.
+    lies, as it then is. Either way Python finds modules beside the script. It runs in the present folder, or that of
+    --workdir. Of your environment it gets what -e adds; PATH and HOME, and so its Python, are those of the worker (of
+    the shell in which `subak up` was started). For arguments: `subak run --detach train.py --epochs 3`.
 
     - `subak submit train_*.py --cpu 0.25` submits a job for each script, four of which share a core.
     - `subak submit job.yaml` prints the id of the job.
@@ -107,7 +109,7 @@ def submit(
 
 
 def rerun(
-    ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Such as g0-17.", show_default=False)],
+    ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Such as g0-17, or its name.", show_default=False)],
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
@@ -126,7 +128,8 @@ def rerun(
 
 
 def _again(federation: "Client", id: str, output: Output) -> JobView:
-    job = federation.submit(msgspec.json.encode(federation.file(id)), file=id)
+    id, file = named(federation, id, lambda id: (id, federation.file(id)))
+    job = federation.submit(msgspec.json.encode(file), file=id)
     _warn(job)
     if output == Output.TABLE:
         echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}, as {id} was")
@@ -206,6 +209,10 @@ def run(
     client: ClientOption = None,
 ) -> None:
     """Run one command in the federation, show its output, and end with its exit code.
+
+    It runs in the present folder, or that of --workdir, on its machine, with the files that are there then. Of your
+    environment it gets what -e adds; PATH and HOME, and so its Python, are those of the worker (of the shell in which
+    `subak up` was started). For another Python, name it: `subak run .venv/bin/python train.py`.
 
     The output of several tasks is shown one task after the other; the exit code is that of the first task that did not
     finish. Ctrl-C cancels all. Its own exit codes: 124, the task ran longer than --time-limit; 125, it could not be

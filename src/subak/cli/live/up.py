@@ -58,6 +58,8 @@ def up(
       `SUBAK_FEDERATION=lab subak list`.
     - `subak up --capacity cpu=4` lets each worker run four tasks of a core, however many cores there are; so does
       `subak run --cpu 0.25`, of a quarter each.
+    - `subak up lab --capacity gpu=2` says that each worker has two GPUs, for jobs with --gpus; they are counted,
+      and none is hidden from a job.
     - `subak up --detach` leaves it running; `subak down` ends it.
     """
     lacking = [name for name in OF_LIVE if find_spec(name) is None]

@@ -30,6 +30,7 @@ TaskState = Literal["blocked", "waiting", "starting", "running", "backoff", "end
 JobState = Literal["waiting", "running", "ended"]
 FINISHED, FAILED, CANCELLED, TIMED_OUT, LOST = "finished", "failed", "cancelled", "timed out", "lost"
 Outcome = Literal["", "finished", "failed", "cancelled", "timed out", "lost"]  # empty while it is open
+HAS_FINISHED = "it has finished"  # how a task is explained of which nothing more is to be said
 NEVER_FITS = "no machine is large enough"  # how the reason of a job begins that can never run
 WAITS_FOR_MACHINES = "waits for machines"  # how the reason of a job begins that all machines are too full for
 MachineState = Literal["ready", "joining", "unknown", "lost", "absent"]

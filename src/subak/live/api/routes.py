@@ -15,6 +15,7 @@ from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, Requ
 from litestar.params import FromQuery, HeaderParameter, PathParameter, QueryParameter, RawBody, SkipValidation
 from litestar.status_codes import HTTP_200_OK
 
+from subak.json_type import Json
 from subak.live.api.errors import InvalidError
 from subak.live.api.models import (
     JOB_PATTERN,
@@ -128,7 +129,7 @@ async def job(service: Asked, id: JobId) -> JobView:
 
 
 @get("/v1/jobs/{id:str}/file", responses=NAMED, summary="Job file of a job")
-async def job_file(service: Asked, id: JobId) -> dict[str, Any]:
+async def job_file(service: Asked, id: JobId) -> dict[str, Json]:
     """Return a job file, as JSON, that submits the same job again."""
     return as_file(await service.specification(id))
 

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from subak.json_type import Json
 from subak.live.api.errors import ServiceError, UnauthorizedError
 from subak.live.api.models import (
     Event,
@@ -79,9 +80,9 @@ class Client:
         """Return a job."""
         return self._get(f"/v1/jobs/{id}", JobView)
 
-    def file(self, id: str) -> dict[str, Any]:
+    def file(self, id: str) -> dict[str, Json]:
         """Return what a job file says that submits the same job again."""
-        return self._get(f"/v1/jobs/{id}/file", dict[str, Any])
+        return self._get(f"/v1/jobs/{id}/file", dict[str, Json])
 
     def wait(self, id: str, *, seen: int | None = None, timeout_s: float = WAIT_S) -> JobView:
         """Return a job when it has ended or, with *seen*, has another version; or as it is after the time."""

@@ -11,6 +11,7 @@ from subak.fleet.shortage import Shortage as Found
 from subak.fleet.shortage import shortage
 from subak.fleet.state import LOG
 from subak.live.api.models import (
+    HAS_FINISHED,
     TASK_BACKOFF,
     TASK_BLOCKED,
     TASK_ENDED,
@@ -46,7 +47,7 @@ def _words(node: GlobalNode, known: Known, index: int, shortages: tuple[Shortage
     state = known.state(index)
     if state == TASK_ENDED:
         words = words_of(known, index)
-        return f"it has ended: {words}" if words else "it has finished"
+        return f"it has ended: {words}" if words else HAS_FINISHED
     if state == TASK_WAITING:
         last = words_of(known, index)
         why = too_large(node, known.stage_of(index)) or (shortages[0].words if shortages else "")

@@ -86,7 +86,8 @@ class OwnShapes:
         layout = self.node.layout
         unknown = sorted(set(stage.resources) - set(layout.resources))
         if unknown:
-            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has {', '.join(layout.resources)}")
+            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has {', '.join(layout.resources)}; "
+                             f"subak up FOLDER --capacity {unknown[0]}=N makes another one whose machines have it")
         request = layout.amounts(stage.resources, tasks=1)
         wanted = ShapeFact(request, tuple((each.attribute, each.operator, each.value) for each in stage.constraints))
         number = self.of.get(_key(wanted))
