@@ -62,6 +62,24 @@ def test_a_job_on_nodes_is_a_gang_that_shares_its_request(tmp_path):
     assert conversion.remarks["time 0 is"] == "2024-01-01 12:00:00+00:00"
 
 
+def test_a_dump_begins_with_its_first_end(tmp_path):
+    """sacct -S lists of jobs from before only those that had not ended: the first ends 3 h after the first came."""
+    lines = [job("1", start=0, elapsed="03:00:00"), job("2", submit=7200, start=7200, elapsed="02:00:00"),
+             job("3", submit=10_900, start=10_900, elapsed="00:10:00"),
+             job("4", submit=30, start=60, elapsed="00:00:10", state="RUNNING")]
+    said = read(tmp_path, *lines).remarks["the dump begins"]
+    assert said == ("2024-01-01 15:00:00+00:00, with its first end: of the 3.0 h before it lists only jobs that had "
+                    "not ended (3); --measure-from 10800 leaves them out of what is measured")
+    assert "the dump begins" not in read(tmp_path, *lines, job("5", start=0, elapsed="00:59:00")).remarks
+    assert "the dump begins" not in read(tmp_path, lines[-1]).remarks  # none has ended
+
+
+def test_what_stands_in_for_eligible_is_said(tmp_path):
+    without = HEAD.replace("|Eligible", "|Other")
+    assert read(tmp_path, job(), head=without).remarks["arrival is"].startswith("Submit: no job has Eligible, so waits")
+    assert "arrival is" not in read(tmp_path, job()).remarks
+
+
 def test_elements_of_an_array_are_tasks_of_one_job_and_steps_are_none(tmp_path):
     conversion = read(
         tmp_path,

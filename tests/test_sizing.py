@@ -25,7 +25,7 @@ from subak.fleet.table import read_fleet
 from subak.measures.intervals import SEEDS_MIN, TraceDays, mean_interval
 from subak.measures.objective import read_objective
 from subak.report.sizing.objective_words import said_objective
-from subak.report.sizing.words import headline, sentences
+from subak.report.sizing.words import headline, notes, sentences
 from subak.resources import Resource
 from subak.workload.demand import most_at_once
 from subak.workload.resample import Drawable
@@ -457,10 +457,17 @@ def test_a_range_is_said_where_the_trace_is_too_short_for_one_number():
                         Drawable(days=4, length=86_400.0, freedom=3, sessions=50.0, why_not=""), (answer,), 0, 3, 3)
         return headline(sizing, answer), " ".join(sentences(sizing, answer))
 
+    def partial(seconds):
+        trace = Drawable(days=4, length=86_400.0, freedom=3, sessions=50.0, why_not="", rest=seconds)
+        return " ".join(notes(Sizing("W", "easy", ("wait.p95 < 10min",), (1, 2), "days", trace, (), None)))
+
     first, rest = said(34)
     assert first == ("Buy 22 to 34 machines of cpu 1: 95 % of jobs wait less than 10 min on 22 of them in the trace "
                      "itself, and on 34 in the next stretch of 4 days with 95 % certainty.")
     assert "The range is wide, for the trace is short and its days differ" in rest and "Beware" not in rest
+    assert "day lacks" not in partial(-3599.0) and "behind" not in partial(3599.0)
+    assert "The last of the 4 days lacks 2 h, and counts as a whole one; --measure-until leaves it" in partial(-7200.0)
+    assert "The 2 h behind the last of the 4 days are measured, too, and stay as they are in" in partial(7200.0)
     first, rest = said(33)
     assert first == ("Buy 33 machines of cpu 1: 95 % of jobs wait less than 10 min, in the next stretch of 4 days with "
                      "95 % certainty.")
@@ -502,7 +509,10 @@ def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
     (tmp_path / "jobs.txt").write_text("\n".join(lines) + "\n")
     assert run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")[0] == 0
     asked = ("size", tmp_path / "W", "--objective", "wait.max < 1s", *ONE, "--kind")
+    lines = " ".join(run(*asked, "cpu=1,memory=1Gi", "--only-queue", "cpu", "--scheduler", "easy")[1].split())
+    assert "easy goes by the exact run times, for the workload has no time limits of users: theirs are longer" in lines
     code, out, said = run(*asked, "cpu=1,memory=1Gi", "--only-queue", "cpu", "--out", tmp_path / "S")
+    assert "time limits of users:" not in out  # first-fit asks for no run times
     assert code == 0 and out.startswith("Buy 2 machines of cpu=1,memory=1Gi: "), said
     code, _, said = run(*asked, "cpu=1,memory=1Gi")
     assert code == 2 and "--kind: must name each of cpu, memory, gpu once; missing gpu (gpu=0 for" in said

@@ -21,6 +21,7 @@ ACCOUNTING = """JobID|User|Submit|Start|Elapsed|State|NNodes|AllocTRES
 1_1|a|1700000000|1700000020|100|COMPLETED|1|cpu=1,mem=1G
 2|b|1700000005|1700000045|100|COMPLETED|3|cpu=3,mem=3G
 3|c|1700000300|1700000300|100|COMPLETED|1|cpu=1,mem=1G
+4|c|1700000300|Unknown|0|CANCELLED by 7|1|
 """
 
 
@@ -117,7 +118,8 @@ def test_waits_are_those_of_a_plain_account(rows, gangs):
 def test_the_wait_of_the_log_is_that_of_sacct(run, tmp_path):
     """Four lines of sacct -X, which waited 10, 20, 40 and 0 s; the third is on three nodes."""
     (tmp_path / "jobs.txt").write_text(ACCOUNTING)
-    assert run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")[0] == 0
+    _, out, _ = run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")
+    assert "\nNever started, so left out: 1 job, cancelled or pending while they waited.\nWrote " in out
     objectives = ["--objective", "slurm_wait.mean < 1s", "--objective", "wait.mean < 1s"]
     code, out, said = run("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", *objectives, "--seeds", "1",
                           "--processes", "1")

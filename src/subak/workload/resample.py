@@ -6,6 +6,7 @@
   itself, a trace is not drawn whose work is that of a few sessions: that would say nothing of others.
 - `none`: the workload as it is.
 """
+import math
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.workload.days import (
+    DAY_S,
     ITSELF,
     SESSIONS_LEAST,
     Days,
@@ -44,6 +46,7 @@ class Drawable(msgspec.Struct, frozen=True):
     freedom: int  # days less classes
     sessions: float  # of users, that weigh as much as if all were alike (Kish)
     why_not: str  # why its days are not drawn anew; empty where they are
+    rest: float = 0.0  # s behind its last whole day, which stay as they are; below 0: that the last day lacks
 
 
 def resample_for(workload: Workload, asked: str, seeds: int, begin: float, end: float) -> str:
@@ -146,7 +149,9 @@ def _looked_at(workload: Workload, begin: float, end: float) -> _Trace:
     inside = np.flatnonzero(days.of_job >= 0)
     session = sessions_of(who[inside], arrival[inside])
     sessions = alike_sessions(session, _work(workload, job, end)[inside])
-    found = Drawable(days.number, days.length, days.freedom, sessions, _why_not(days, sessions))
+    last = end if math.isfinite(end) else float(arrival[np.isfinite(arrival)].max(initial=begin))
+    rest = last - begin - days.number * days.length if days.length == DAY_S else 0.0
+    found = Drawable(days.number, days.length, days.freedom, sessions, _why_not(days, sessions), rest)
     return _Trace(job, arrival, user, days, found)
 
 
@@ -174,7 +179,7 @@ def _of_days(workload: Workload, seed: int, begin: float, end: float) -> Workloa
     """Draw days with replacement; the first seed gives the trace itself. What was drawn from is noted."""
     trace, what = _trace(workload, begin, end), drawn_by(seed)
     facts = msgspec.structs.asdict(trace.drawable)
-    del facts["why_not"]
+    del facts["why_not"], facts["rest"]
     notes = {**workload.provenance.notes, REDRAWN: facts}
     provenance = msgspec.structs.replace(workload.provenance, notes=notes)
     if what == ITSELF:

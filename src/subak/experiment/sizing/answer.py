@@ -143,6 +143,8 @@ class Sizing(msgspec.Struct, frozen=True):
     resources: tuple[str, ...] = ()
     load: float = 1.0  # times the workload's
     partitions: tuple[str, ...] = ()  # queues that have nodes of their own, by what the trace says
+    begins: str = ""  # what the trace says of jobs before it, where they are measured
+    knows: str = ""  # of run times, beyond what users of the workload say; empty where that is nothing
     recorded: Recorded | None = None  # None where the log knows no starts, or is of another load
 
 

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 
 from subak.experiment.fleet_words import MACHINES_MAX
+from subak.experiment.knowledge import knowledge
 from subak.experiment.run import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.scenario import Scenario, seeds_of
 from subak.experiment.sizing.answer import Size, Sized, Sizing, Weeks, best_of, mean_shares, value_of
@@ -17,12 +18,13 @@ from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
 from subak.measures.intervals import TraceDays
 from subak.measures.objective import Objective, read_objective
 from subak.measures.tasks.slurm_jobs import slurm_jobs
+from subak.placement.schedulers import RUN_TIMES, foreknown
 from subak.policy import find_scheduler
 from subak.workload.demand import demand, most_at_once
 from subak.workload.extent import at_load
 from subak.workload.redraws import DAYS
 from subak.workload.resample import Drawable, drawable
-from subak.workload.table import OWN_NODES, QUEUES_ARE, Workload
+from subak.workload.table import DUMP_BEGINS, OWN_NODES, QUEUES_ARE, Workload
 
 NONE_WAITS = 2  # times the tasks that would run at once if none waited, for seeds that draw more: the default limit
 
@@ -63,16 +65,31 @@ def size(
                   best_of(answers), len(workload.jobs), len(workload.tasks),
                   slurm_jobs(workload.gang_sizes(), len(workload.tasks)),
                   tuple(each.name for each in workload.resources), scenario.load, partitions_of(workload),
+                  "" if scenario.measure_from is not None else _remark(workload, DUMP_BEGINS),
+                  _knows(scenario, workload),
                   recorded(scenario, (workload, candidates[0].machines(1)), objectives))
 
 
 def partitions_of(workload: Workload) -> tuple[str, ...]:
     """Return the queues that have nodes of their own, by what the trace says of its queues; none where it says none."""
-    levels = str(workload.provenance.notes.get("remarks", {}).get(QUEUES_ARE, "")).split("/")
+    levels = _remark(workload, QUEUES_ARE).split("/")
     own = next((place for place, level in enumerate(levels) if level in OWN_NODES), None)
     if own is None:
         return ()
     return tuple(workload.jobs["queue"].str.split("/").list.head(own + 1).list.join("/").unique().sort())
+
+
+def _remark(workload: Workload, name: str) -> str:
+    return str(workload.provenance.notes.get("remarks", {}).get(name, ""))
+
+
+def _knows(scenario: Scenario, workload: Workload) -> str:
+    """Return what the scheduler knows of run times where the workload has no estimates; empty where it is nothing."""
+    scheduler = find_scheduler(scenario.schedulers[0], scenario.check_policy)
+    if "estimate" in workload.tasks.columns or scheduler.architecture:
+        return ""
+    knows = knowledge(scheduler, None, scenario.estimates, workload)
+    return knows if foreknown(knows) == RUN_TIMES else ""
 
 
 def _redrawn(scenario: Scenario, workload: Workload) -> Drawable | None:

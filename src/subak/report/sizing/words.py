@@ -9,7 +9,7 @@ from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRA
 from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text, share_text
 from subak.report.sizing.objective_words import said_objective
 from subak.report.tables.table import Amount, Cell, Table
-from subak.workload.days import DAY_S, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
+from subak.workload.days import DAY_S, HOUR_S, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
 from subak.workload.resample import Drawable
 
 ENDLESS = "never"
@@ -108,8 +108,8 @@ def stretch_text(redrawn: Drawable) -> str:
 
 def notes(sizing: Sizing) -> list[str]:
     """Return what to hold the answers against, and how they came about."""
-    return [*_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_used(sizing),
-            *_single(sizing), *_came_about(sizing)]
+    return [*_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_known(sizing), *_used(sizing),
+            *_single(sizing), *_came_about(sizing), *_partial(sizing)]
 
 
 def _over(sizing: Sizing) -> str:
@@ -160,6 +160,26 @@ def _counted(sizing: Sizing) -> Iterator[str]:
                f"counts.{once} job_wait counts a job once, until the first of its tasks starts.")
     elif any(each.measure == SLURM_WAIT for each in objectives):
         yield f"{SLURM_WAIT} counts what Slurm calls a job: {slurm}."
+
+
+def _known(sizing: Sizing) -> Iterator[str]:
+    """Say that the scheduler knows more than one of a real cluster."""
+    if sizing.knows:
+        yield (f"{sizing.scheduler} goes by the exact {sizing.knows}, for the workload has no time limits of users: "
+               "theirs are longer, so that less can backfill. --estimates factor=3 supposes less exact ones.")
+
+
+def _partial(sizing: Sizing) -> Iterator[str]:
+    """Say what is there of the first and the last day."""
+    if sizing.begins:
+        yield f"The dump begins {sizing.begins}."
+    rest, days = (0.0, 0) if sizing.redrawn is None else (sizing.redrawn.rest, sizing.redrawn.days)
+    if rest >= HOUR_S:
+        yield (f"The {seconds_text(rest)} behind the last of the {days} days are measured, too, and stay as they are "
+               "in every draw; --measure-until leaves them out.")
+    elif rest <= -HOUR_S:
+        yield (f"The last of the {days} days lacks {seconds_text(-rest)}, and counts as a whole one; --measure-until "
+               "leaves it out.")
 
 
 def _used(sizing: Sizing) -> Iterator[str]:

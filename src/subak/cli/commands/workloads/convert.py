@@ -14,6 +14,7 @@ from subak.report.number_text import counted
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Account, Conversion, Reader, Shown
 from subak.workload.readers.options import Options
+from subak.workload.readers.rows import NEVER_STARTED
 from subak.workload.table import Workload
 
 OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map", "names": "--columns"}
@@ -28,6 +29,7 @@ def preview(trace_format: str, source: Path, options: Options) -> None:
     _show(conversion, console)
     console.print(_shown_table(_first_tasks(conversion.workload)))
     _say_load(conversion)
+    _say_unstarted(conversion)
     echo("Nothing was written: this was a preview.")
 
 
@@ -42,6 +44,7 @@ def convert(trace_format: str, source: Path, out: Path, options: Options, overwr
             conversion.write(folder)
     _show(conversion, Console())
     _say_load(conversion)
+    _say_unstarted(conversion)
     echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
 
 
@@ -86,6 +89,14 @@ def _say_load(conversion: Conversion) -> None:
     guessed = max(each.guessed_rows for each in conversion.loads)
     echo("Kept of the work: " + "; ".join(each.words for each in conversion.loads)
          + (f". Rows whose work is unknown, which count as the mean: {guessed:,}." if guessed else "."))
+
+
+def _say_unstarted(conversion: Conversion) -> None:
+    """Say how many rows never started: cancelled or pending, they may have waited for long, and nobody counts them."""
+    counts = {each.table: each.dropped.get(NEVER_STARTED, 0) for each in conversion.accounts}
+    if any(counts.values()):
+        said = " and ".join(counted(count, table.removesuffix("s")) for table, count in counts.items() if count)
+        echo(f"Never started, so left out: {said}, cancelled or pending while they waited.")
 
 
 def _account_table(account: Account, dropped: pl.DataFrame | None) -> Table:

@@ -38,6 +38,7 @@ says on which clocks. Unknown, None, 0 and 4294967295 are unknown. A `|` in JobN
 Source: the manual page of sacct, https://slurm.schedmd.com/sacct.html (24.11).
 """
 import itertools
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,6 +47,7 @@ import polars as pl
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
+from subak.workload.days import HOUR_S
 from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
 from subak.workload.readers.files.delimited import Dialect, column_names, listed, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
@@ -54,6 +56,7 @@ from subak.workload.readers.files.times import (
     Clocks,
     clock_remarks,
     clock_seconds,
+    instant_text,
     known,
     limited,
     names_zone,
@@ -75,7 +78,7 @@ from subak.workload.readers.rulings import Ruling, with_ruling
 from subak.workload.readers.slurm.requests import COLUMNS, CPUS, held
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 from subak.workload.readers.started import limit, never_started, since_1970
-from subak.workload.table import QUEUES_ARE
+from subak.workload.table import DUMP_BEGINS, QUEUES_ARE
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", 1e-3, "GPUs"))
 NEEDED = ("JobID", "Submit", "Start", "State")
@@ -86,6 +89,8 @@ LEVELS = ("Partition", "Account", "User")  # of queues
 PIPES = Dialect("|", free="JobName")
 STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
 NO_ESTIMATES = "none: no job that is kept has a Timelimit"
+NO_ELIGIBLE = "Submit: no job has Eligible, so waits include the time that a job was held or depended on others"
+HOURS_BEFORE = 1.0  # before the first end in a file: with more, it lists of earlier jobs only those still there
 STILL_RUNS = "still runs, and how long it has run is not given"
 AGAIN = "its job was submitted again later, or stands there twice"
 
@@ -273,16 +278,31 @@ def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
     if levels:
         said[QUEUES_ARE] = "/".join([*(["cluster"] if len(clusters) > 1 else []), *levels])
     said |= {name: count for name, count in counts.items() if count}
+    if not kept["late"].count():
+        said["arrival is"] = NO_ELIGIBLE
     if not kept["estimate"].count():
         said["estimates"] = NO_ESTIMATES
     if len(clusters) > 1:
         said["clusters (their jobs and queues begin with the name)"] = listed(tuple(clusters))
-    said |= clock_remarks(kept, origin)
+    said |= clock_remarks(kept, origin) | _begins(kept, origin)
     if ignored:
         said["TRES that are not modelled"] = listed(tuple(ignored))
     if left:
         said["columns that are not read"] = listed(left)
     return said | {"fleet": "none written: the accounting does not say which machines there are"}
+
+
+def _begins(kept: pl.DataFrame, origin: float) -> dict[str, str]:
+    """Say when a dump begins, where jobs came long before: sacct -S lists of those only who had not ended by then."""
+    ended = kept.filter(pl.col("outcome") != "CENSORED")
+    first = ended.select((pl.col("recorded_start") + pl.col("run_time")).min()).item()
+    hours = 0.0 if first is None else (first - kept.select(pl.col("arrival").min()).item()) / HOUR_S
+    if hours < HOURS_BEFORE:
+        return {}
+    before = kept.filter(pl.col("arrival") < first)["job"].n_unique()
+    at = instant_text(origin + first).removesuffix("+00:00" if kept["zoneless"].any() else "")
+    return {DUMP_BEGINS: f"{at}, with its first end: of the {hours:,.1f} h before it lists only jobs that had not "
+                         f"ended ({before:,}); --measure-from {math.ceil(first)} leaves them out of what is measured"}
 
 
 def _amounts_said(kept: pl.DataFrame, options: Options) -> str:
