@@ -71,19 +71,19 @@ bench: .venv/installed-dev
 	@set -e; for script in bench/[a-z]*.py; do echo "$$script"; $(BIN)/python "$$script"; done
 
 mutants: .venv/installed-dev
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python tests/support/mutants.py
 
 planted: .venv/installed-dev
-	$(BIN)/python tests/planted_defects.py
+	$(BIN)/python tests/support/planted_defects.py
 
 conditions: .venv/installed-dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python tests/conditions.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python tests/support/conditions.py
 
 plain: .venv/installed-dev
-	PLAIN_ENGINES=1 $(BIN)/pytest -n 0 tests/test_kernel_switch.py
+	PLAIN_ENGINES=1 $(BIN)/pytest -n 0 tests/kernels/test_kernel_switch.py
 
 chaos: .venv/installed-dev
-	$(BIN)/python tests/chaos.py --kills $(KILLS)
+	$(BIN)/python tests/support/chaos.py --kills $(KILLS)
 
 # What it needs beyond Python comes from Debian, where that may be installed; else it says what is missing, and is skipped.
 HOSTS_NEED := iproute2 iptables util-linux mount
@@ -103,11 +103,11 @@ chaos-hosts: .venv/installed-dev
 	$(BIN)/python tests/hosts/run.py --first $$(date +%s) --seeds $(SEEDS) --seconds $(SECONDS)
 
 test-package: .venv/installed-dev
-	$(BIN)/python tests/built_package.py
+	$(BIN)/python tests/support/built_package.py
 
 # VERSIONS="3.13" for some of them, ALL=--all for the whole suite. Each has an environment in build/.
 test-versions: .venv/installed-dev
-	$(BIN)/python tests/other_versions.py $(ALL) $(VERSIONS)
+	$(BIN)/python tests/support/other_versions.py $(ALL) $(VERSIONS)
 
 clean:
 	rm -rf .venv build dist

@@ -1,4 +1,4 @@
-"""EASY and conservative on whole logs against the tests' twin (tests/one_pool.py): how many starts differ.
+"""EASY and conservative on whole logs against the tests' twin (tests/support/one_pool.py): how many starts differ.
 
 Logs: NASA iPSC with arrivals at 0.6 and 0.8 of their times, LCG, and two logs of parallel jobs that are drawn here,
 with estimates of 0 s, exact, and tenfold. Required: no start differs. The twin counts nodes in plain Python.
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from one_pool import Job, OnePool
 from subak.fleet.table import make_fleet
 from subak.policy import find_scheduler

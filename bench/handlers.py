@@ -30,7 +30,7 @@ from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.simulate import open_federated
 from subak.workload.table import STAGE_COLUMNS, make_workload
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from inboxes import Recorder, alone, hand_over
 
 TASKS, MACHINES, SEED, ROUNDS = 2000, 1000, 1, 3

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from live_federation import Federation
 from subak.live.agent.processes.proc import shared_out_memory
 from subak.live.client.client import Client

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from _peers import ray_latency, slurm_latency
 from live_federation import Federation, free_addresses, until
 from subak.live.agent.processes.proc import TICKS, shared_out_memory

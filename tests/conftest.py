@@ -3,16 +3,21 @@ import contextlib
 import ctypes
 import gc
 import signal
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
 
 from subak.cli.main import main
 
+# Tests take what they share from tests/support, and now and then from each other.
+sys.path[:0] = [str(path) for path in Path(__file__).parent.iterdir() if path.is_dir()]
+
 # How long a case takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
-# The same cases each time, and no smaller one sought for a failure: for tests/mutants.py.
+# The same cases each time, and no smaller one sought for a failure: for tests/support/mutants.py.
 settings.register_profile("mutants", derandomize=True, database=None, deadline=None,
                           phases=[Phase.explicit, Phase.generate])
 

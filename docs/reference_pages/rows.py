@@ -1,4 +1,4 @@
-"""What the columns of a run's tables mean; tests/test_docs.py checks them against a run."""
+"""What the columns of a run's tables mean; tests/house/test_docs.py checks them against a run."""
 from subak.federation.megha.jobs import OUTCOMES
 from subak.fleet.locality import LEVELS
 from subak.workload import table as workload

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from reference_pages.tables import table
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 import tests_of
 
 HEAD = """# Which tests to run
 
-For what you changed, `pytest -q $(python tests/tests_of.py)` runs the tests that import it; `python tests/tests_of.py
-FILE` lists those of a file or folder. The six that import most of a room are below, without `test_` and `.py`.
+For what you changed, `pytest -q $(python tests/support/tests_of.py)` runs the tests that import it;
+`python tests/support/tests_of.py FILE` lists those of a file or folder. The six that import most of a room are below,
+without `test_` and `.py`.
 """
 
 

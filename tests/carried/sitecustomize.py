@@ -1,6 +1,6 @@
 """Carries changed modules into processes that tests start: those of a folder, instead of the ones of the package.
 
-See tests/mutants.py, which names the folder, and a file to which is added which statements are reached, where they say.
+See tests/support/mutants.py, which names the folder, and a file to which the statements that are reached are added.
 """
 import builtins
 import contextlib

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from chaos import AWAY_LONG_S, AWAY_S, LONG_PART, TIMING, Killer, Load, check, make_stamps, tracebacks, uptime, words
 from chaos_stamps import Kill
 from hosts import Host, Hosts, Inside, SpreadFederation, children, unable

@@ -1,8 +1,8 @@
 """Bounds the number of messages that each handler of Megha posts, which sizes the outboxes.
 
 A handler that walks (`is_filling`) posts as many in its last step and after it. A bound is made of what is known before
-a role begins: the largest gang, the attempts on a machine, the machines of a cluster. tests/test_walks.py drives every
-kind against its bound, and finds every loop that posts in the source.
+a role begins: the largest gang, the attempts on a machine, the machines of a cluster. tests/federation/test_walks.py
+drives every kind against its bound, and finds every loop that posts in the source.
 """
 from collections.abc import Callable
 from typing import NamedTuple

@@ -10,7 +10,7 @@ API_VERSION, KIND = "subak/v1", "Job"
 CPU, MEMORY = "cpu", "memory"  # the resources that are not counted in pieces
 TASKS = "tasks"  # the resource that counts tasks: each has one, and nothing says so
 RESOURCES = {CPU: 1000}  # of a task that says nothing of them
-# As in the core, whose own are beside NumPy: tests/test_jobfile.py holds them together.
+# As in the core, whose own are beside NumPy: tests/live/test_jobfile.py holds them together.
 AMOUNT_MAX = 2**31 - 1
 OPERATORS = ("=", "!=", "<", ">", "<=", ">=")
 STAGES_MAX = 1000
