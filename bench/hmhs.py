@@ -6,7 +6,7 @@ Required: the paper's largest size (some hundred jobs, 100 + 100 machines) in mi
 import argparse
 import time
 
-from subak.experiment.run import peak_memory_bytes
+from subak.experiment.summary import peak_memory_bytes
 from subak.fleet.table import Fleet
 from subak.measures.of_run import makespan
 from subak.placement.mapreduce.batch import find_batch

@@ -12,7 +12,7 @@ import subak as laboratory
 from in_process import subak
 from small import TWO, cases, fleet_of, plain, some_workload
 from subak.errors import PolicyError
-from subak.experiment.run import load_inputs
+from subak.experiment.inputs import load_inputs
 from subak.experiment.scenario import Scenario
 from subak.fleet.feasible import next_fitting as searched
 from subak.kernels.kernel import by_address

@@ -13,8 +13,8 @@ from scipy import stats
 from naive import twin_run
 from small import TWO, cases, fleet_of, plain, staged
 from subak.errors import InputError
+from subak.experiment.inputs import refuse_unfit
 from subak.experiment.knowledge import knowledge
-from subak.experiment.run import refuse_unfit
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.placement.lotes.plan import make_plan

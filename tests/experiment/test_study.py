@@ -20,7 +20,8 @@ from fake_study import HEARTBEATS, fake_study
 from small import staged
 from subak.cli.commands.merge import finish
 from subak.errors import InputError, RunError
-from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.inputs import load_inputs
+from subak.experiment.run import simulate_into
 from subak.experiment.study import digest as digests
 from subak.experiment.study import document
 from subak.experiment.study.document import read_study, study_of

@@ -9,7 +9,8 @@ import pytest
 
 from batches import ONE_KIND, batch, machines
 from small import fleet_of, plain, staged
-from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.inputs import load_inputs
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.batch import bound_seconds, has_bound, slots, stints
 from subak.measures.run_folders import load_runs

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from small import fleet_of, staged
-from subak.experiment import chunks
+from subak.experiment import checkpoints
 from subak.measures.fairness import measure, spans
 from subak.measures.fairness import tally as fair_tally
 from subak.simulator.chunks.run import Cut
@@ -17,7 +17,7 @@ from test_chunks import both_runs, busy, folders_agree, in_queues
 def test_its_fairness_is_that_of_the_run_in_memory(tmp_path, scheduler, options, block, monkeypatch):
     """With weights, and attempts that are lost; in spans of a few events."""
     if block is not None:
-        monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
+        monkeypatch.setattr(checkpoints, "Cut", lambda *given: Cut(*given, block=block))
     monkeypatch.setattr(measure, "EVENTS_OF_CHUNK", 30)
     monkeypatch.setattr(spans, "SAMPLE_MIN", 150)
     for name, text in (("queues", '[[queue]]\nname = "q2"\nweight = 3.0'),
@@ -49,7 +49,7 @@ def told(monkeypatch):
 
     monkeypatch.setattr(fair_tally, "fairness_of", listening)
     monkeypatch.setattr(spans, "SAMPLE_MIN", 150)
-    monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=7))
+    monkeypatch.setattr(checkpoints, "Cut", lambda *given: Cut(*given, block=7))
     return calls
 
 

@@ -18,7 +18,8 @@ from rich.console import Console
 from naive_energy import plain_energy, plain_series
 from small import TWO, fleet_of, plain
 from subak.errors import InputError
-from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, simulate_into
+from subak.experiment.inputs import inputs_of, load_inputs, refuse_unfit
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario, read_scenario
 from subak.measures.energy.kinds import Curve, kinds_of
 from subak.measures.energy.measure import _codes

@@ -381,7 +381,7 @@ def test_another_seed_draws_other_machines(tmp_path):
 
 def test_every_field_of_the_summary_is_filled(tmp_path, monkeypatch):
     filled = set()
-    monkeypatch.setattr("subak.experiment.run.Summary", lambda **fields: filled.update(fields) or Summary(**fields))
+    monkeypatch.setattr("subak.experiment.summary.Summary", lambda **fields: filled.update(fields) or Summary(**fields))
     simulate_into(tmp_path / "run", Scenario(), "first-fit", 1, every_status())
     later = {"makespan_bound", "makespan_bound_note", "gap"}  # of MapReduce jobs, once the run is whole
     assert filled | later == set(Summary.__struct_fields__)

@@ -11,8 +11,9 @@ from polars.testing import assert_frame_equal
 
 from small import fleet_of, plain
 from subak.errors import InputError
-from subak.experiment.chunks import Chunks, open_inputs, simulate_in_chunks
-from subak.experiment.run import load_inputs, refuse_unfit, simulate_into
+from subak.experiment.checkpoints import Chunks
+from subak.experiment.inputs import load_inputs, open_inputs, refuse_unfit
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.federation.settings import Federation
 from subak.measures.run_folders import load_runs
@@ -235,7 +236,7 @@ def test_in_chunks_the_same_tasks_count(tmp_path, options, exact, monkeypatch):
     (tmp_path / "W" / "fleet").mkdir()
     fleet_of((2,)).write(tmp_path / "W" / "fleet")
     told = structs.replace(scenario, workload=str(tmp_path / "W"))
-    found = simulate_in_chunks(tmp_path / "chunks", told, open_inputs(told), Chunks(1))
+    found = simulate_into(tmp_path / "chunks", told, told.schedulers[0], 1, open_inputs(told), chunks=Chunks(1))
     assert found.waited == held.waited and found.jobs == held.jobs
     assert found.wait_time.mean == pytest.approx(held.wait_time.mean)
     parts = [pl.read_parquet(tmp_path / name / "groups.parquet").select("tasks", "started", "wait_mean")

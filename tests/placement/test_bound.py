@@ -14,7 +14,8 @@ from scipy.optimize import linprog
 from batches import ONE_KIND, batch, batches, machines
 from subak.errors import RunError
 from subak.experiment import run as runs
-from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.inputs import load_inputs
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.batch import _missed as _note
 from subak.measures.batch import lower_bound

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from batches import batch, machines
 from subak.errors import InputError
-from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.inputs import load_inputs
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.batch import bound_seconds, lower_bound
 from subak.measures.run_folders import load_runs

@@ -15,7 +15,9 @@ from naive_fair_gangs import Twin
 from naive_gangs import GangGreedy, GangLotes, GangTetris, GangTwin
 from small import TWO, cases, fleet_of, staged
 from subak.errors import InputError
-from subak.experiment.run import of_run, refuse_unfit, simulate_into
+from subak.experiment.folder import of_run
+from subak.experiment.inputs import refuse_unfit
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import APART, Scenario
 from subak.fleet.shapes import find_shapes
 from subak.measures.run_folders import load_runs

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from batches import batch, batches, machines
 from invariants import Watch
 from subak.errors import InputError
-from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.inputs import load_inputs
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario, read_scenario
 from subak.placement.mapreduce.batch import find_batch
 from subak.placement.mapreduce.min_min import min_min

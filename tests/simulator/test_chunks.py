@@ -25,9 +25,10 @@ from small import TWO, cases, fleet_of, some_workload, staged
 from small import plain as plain_tasks
 from subak.cli.app import app
 from subak.errors import InputError
-from subak.experiment import chunks, measuring
-from subak.experiment.chunks import Chunks, open_inputs, refuse_checkpoint, simulate_in_chunks
-from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment import checkpoints, inputs, measuring
+from subak.experiment.checkpoints import Chunks, refuse_checkpoint
+from subak.experiment.inputs import load_inputs, open_inputs, refuse_unfit
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.fairness import measure, spans
 from subak.measures.fairness.measure import field_of
@@ -40,6 +41,7 @@ from subak.measures.tasks.sketch import ACCURACY, Sketches
 from subak.measures.window import Window
 from subak.measures.window import cut as cut_to
 from subak.policy import find_scheduler
+from subak.policy_files import named_scheduler
 from subak.queues.tree import Queue, TreeFile
 from subak.simulator.chunks import checkpoint
 from subak.simulator.chunks.blocks import Blocks
@@ -390,10 +392,24 @@ def written(folder, case):
     return str(folder / "W")
 
 
+def fit(scenario):
+    """The inputs of a run in chunks, which can begin with them, and the sums of jobs that this needed."""
+    found = open_inputs(scenario)
+    schedulers = [named_scheduler(name, scenario.parameters) for name in scenario.schedulers]
+    return found, refuse_unfit(scenario, schedulers, found)
+
+
+def simulate_in_chunks(folder, scenario, chunks, on_progress=None):
+    """Do the one run of a scenario in chunks, as `subak simulate` does."""
+    found, sums = fit(scenario)
+    return simulate_into(folder, scenario, scenario.schedulers[0], scenario.seeds[0], found, on_progress,
+                         chunks=chunks._replace(sums=sums))
+
+
 def both_runs(folder, scheduler="first-fit", case=None, **options):
     scenario = Scenario(workload=written(folder, case or busy()), schedulers=[scheduler], **options)
     simulate_into(folder / "memory", scenario, scheduler, 1, load_inputs(scenario))
-    simulate_in_chunks(folder / "chunks", scenario, open_inputs(scenario), Chunks(7))
+    simulate_in_chunks(folder / "chunks", scenario, Chunks(7))
     return load_runs(folder / "memory")[0], load_runs(folder / "chunks")[0]
 
 
@@ -407,7 +423,7 @@ def unlike(run):
     "wait.p95 < 60s", "turnaround.mean < 3s", "turnaround.p90 < 3s", "job_slowdown.max < 4", "job_slowdown.p90 < 4"]}])
 def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, monkeypatch):
     if block is not None:
-        monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
+        monkeypatch.setattr(checkpoints, "Cut", lambda *given: Cut(*given, block=block))
     memory, cut = both_runs(tmp_path, **options)
     assert memory.summary.attempts_lost > 0 and memory.summary.status["UNPLACEABLE"] > 0
     known = {each.text.split()[0] for each in memory.summary.objectives if each.value is not None}
@@ -417,7 +433,7 @@ def test_its_folder_is_that_of_the_run_in_memory(tmp_path, options, block, monke
 
 def test_objectives_of_some_tasks_and_energy_are_those_of_the_run_in_memory(tmp_path, monkeypatch):
     """With attempts that are lost, and prices that change; of the tasks of a queue, a priority, a user and a length."""
-    monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=50))
+    monkeypatch.setattr(checkpoints, "Cut", lambda *given: Cut(*given, block=50))
     (tmp_path / "energy.toml").write_text('currency = "EUR"\nprice = [[0, 0.1], [30, 0.4]]\ncarbon = 0.5\n\n[[kind]]\n'
                                           'name = "any"\nwatts = [100, 200]\nper_hour = 1.5\n')
     asked = [f"{measure} for {key}" for measure in ("wait.p90 < 9s", "turnaround.median < 9s", "job_slowdown.p50 < 2")
@@ -435,7 +451,7 @@ def test_jobs_are_added_up_once_and_objectives_of_some_are_those_of_the_run_in_m
     memory, _ = both_runs(tmp_path, case=in_queues(busy(), 4), objectives=[objective])
     monkeypatch.setattr(JobSums, "add", lambda sums, tasks: (added.append(len(tasks)), add(sums, tasks))[1])
     scenario = Scenario(workload=str(tmp_path / "W"), objectives=[objective])
-    simulate_in_chunks(tmp_path / "again", scenario, open_inputs(scenario), Chunks(7))
+    simulate_in_chunks(tmp_path / "again", scenario, Chunks(7))
     assert sum(added) == 244
     folders_agree(memory, load_runs(tmp_path / "again")[0])
 
@@ -449,10 +465,10 @@ def folders_agree(memory, cut):
 
 def test_attempts_are_in_the_order_in_which_they_were_lost(tmp_path, monkeypatch):
     """The second task is lost before the first one, in the block before its own."""
-    monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=1))
+    monkeypatch.setattr(checkpoints, "Cut", lambda *given: Cut(*given, block=1))
     fleet = fleet_of((4,), (4,), changes=[(10.0, 1, False, 4.0), (20.0, 0, False, 4.0), (30.0, 0, True, 4.0)])
     scenario = Scenario(workload=written(tmp_path, (plain_tasks((0, 9000, 4), (1, 9000, 4)), fleet)))
-    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(1))
+    simulate_in_chunks(tmp_path / "R", scenario, Chunks(1))
     assert pl.read_parquet(tmp_path / "R" / "attempts.parquet")["end"].to_list() == [10.0, 20.0]
 
 
@@ -557,16 +573,16 @@ def test_a_tally_ranks_reasons_and_measures_the_makespan_from_the_first_arrival(
 ])
 def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
     with pytest.raises(InputError, match=rule):
-        open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
+        fit(Scenario(workload=written(tmp_path, busy()), **options))
 
 
 @pytest.mark.parametrize(("options", "rule"), [
     ({"energy": "google2011"}, "energy is counted of all attempts"),
     ({"objectives": ["wait.mean < 1s"]}, "cannot be judged of more than 10 tasks")])
 def test_beyond_what_is_kept_of_each_task_what_needs_each_is_refused(tmp_path, monkeypatch, options, rule):
-    monkeypatch.setattr(chunks, "EXACT_MAX", 10)
+    monkeypatch.setattr(inputs, "EXACT_MAX", 10)
     with pytest.raises(InputError, match=rule):
-        open_inputs(Scenario(workload=written(tmp_path, busy()), **options))
+        fit(Scenario(workload=written(tmp_path, busy()), **options))
 
 
 @pytest.mark.parametrize("looked_at", [7, 1000])
@@ -574,7 +590,7 @@ def test_a_large_workload_that_is_not_sorted_is_read_at_once(tmp_path, monkeypat
     path = written(tmp_path, busy())
     tasks = pl.read_parquet(tmp_path / "W" / "tasks.parquet")
     pl.concat([tasks[100:107], tasks[:100], tasks[107:]]).write_parquet(tmp_path / "W" / "tasks.parquet")
-    monkeypatch.setattr(chunks, "IN_MEMORY_MAX", 10)
+    monkeypatch.setattr(inputs, "IN_MEMORY_MAX", 10)
     monkeypatch.setattr(workload_chunks, "LOOKED_AT", looked_at)
     done = CliRunner().invoke(app, ["simulate", path, "--out", str(tmp_path / "R")])
     assert done.exit_code == 0 and "All tasks are read at once" in done.output and "row 7 arrives" in done.output
@@ -589,7 +605,7 @@ def test_tasks_must_be_sorted(tmp_path, place):
     turned = pl.concat([tasks[100 : 100 + place], tasks[:100], tasks[100 + place :]])
     turned.write_parquet(tmp_path / "W" / "tasks.parquet")
     with pytest.raises(InputError, match=f"sorted by arrival to be read in chunks, row {place} arrives"):
-        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7))
+        simulate_in_chunks(tmp_path / "R", scenario, Chunks(7))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["W"]
 
 
@@ -597,13 +613,13 @@ def test_the_same_command_goes_on_from_a_checkpoint(tmp_path):
     """Also after a kill; one of another run is refused, and it goes when the run is whole."""
     scenario, kept = Scenario(workload=written(tmp_path, busy())), tmp_path / "C"
     with pytest.raises(StoppedError):
-        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0), stopping(12))
+        simulate_in_chunks(tmp_path / "R", scenario, Chunks(7, kept, 0.0), stopping(12))
     assert (kept / "checkpoint.npz").exists() and not (tmp_path / "R").exists()
     refuse_checkpoint(kept, tmp_path / "R", [])
     other = Scenario(workload=scenario.workload, schedulers=["best-fit"])
     with pytest.raises(InputError, match=r'another run, whose schedulers is \["first-fit"\], not \["best-fit"\]'):
-        simulate_in_chunks(tmp_path / "R", other, open_inputs(other), Chunks(7, kept))
-    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(13, kept))
+        simulate_in_chunks(tmp_path / "R", other, Chunks(7, kept))
+    simulate_in_chunks(tmp_path / "R", scenario, Chunks(13, kept))
     simulate_into(tmp_path / "memory", scenario, "first-fit", 1, load_inputs(scenario))
     for name in ("tasks", "timeline", "attempts", "groups"):
         assert (tmp_path / "R" / f"{name}.parquet").read_bytes() == (
@@ -613,16 +629,16 @@ def test_the_same_command_goes_on_from_a_checkpoint(tmp_path):
 
 def test_a_run_that_was_stopped_while_it_was_measured_is_measured_anew(tmp_path, monkeypatch):
     scenario, kept = Scenario(workload=written(tmp_path, busy())), tmp_path / "C"
-    simulate_in_chunks(tmp_path / "whole", scenario, open_inputs(scenario), Chunks(7))
+    simulate_in_chunks(tmp_path / "whole", scenario, Chunks(7))
 
     def stopped(*_):
         raise StoppedError
 
     with monkeypatch.context() as patch, pytest.raises(StoppedError):
         patch.setattr(measuring, "facts_of", stopped)
-        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
+        simulate_in_chunks(tmp_path / "R", scenario, Chunks(7, kept, 0.0))
     assert (kept / "wait_time.bin").stat().st_size > 0
-    simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, kept, 0.0))
+    simulate_in_chunks(tmp_path / "R", scenario, Chunks(7, kept, 0.0))
     one, other = (load_runs(tmp_path / name)[0] for name in ("R", "whole"))
     assert unlike(one) == unlike(other)
     assert (one.folder / "groups.parquet").read_bytes() == (other.folder / "groups.parquet").read_bytes()
@@ -663,7 +679,7 @@ def test_two_runs_are_not_kept_in_one_folder(tmp_path):
     fcntl.flock(number, fcntl.LOCK_EX)
     try:
         with pytest.raises(InputError, match="another process is at it"):
-            simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, tmp_path / "C"))
+            simulate_in_chunks(tmp_path / "R", scenario, Chunks(7, tmp_path / "C"))
     finally:
         os.close(number)
 
@@ -674,7 +690,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, content):
     (tmp_path / "C").mkdir()
     (tmp_path / "C" / "checkpoint.npz").write_bytes(content)
     with pytest.raises(InputError, match="no checkpoint that this version can read"):
-        simulate_in_chunks(tmp_path / "R", scenario, open_inputs(scenario), Chunks(7, tmp_path / "C"))
+        simulate_in_chunks(tmp_path / "R", scenario, Chunks(7, tmp_path / "C"))
 
 
 def test_a_checkpoint_needs_a_folder_of_its_own(tmp_path):
@@ -689,7 +705,7 @@ def test_a_checkpoint_needs_a_folder_of_its_own(tmp_path):
 
 def test_a_large_workload_is_read_in_chunks_by_itself(tmp_path, monkeypatch):
     path = written(tmp_path, busy())
-    monkeypatch.setattr(chunks, "IN_MEMORY_MAX", 10)
+    monkeypatch.setattr(inputs, "IN_MEMORY_MAX", 10)
     monkeypatch.setattr(tally, "EXACT_MAX", 10)
     done = CliRunner().invoke(app, ["simulate", path, "--out", str(tmp_path / "R")])
     assert done.exit_code == 0 and "DDSketch" in done.output
@@ -703,15 +719,17 @@ def test_a_large_workload_is_read_in_chunks_by_itself(tmp_path, monkeypatch):
 LONG = """
 import sys, time
 from subak.cli.main import main
-from subak.experiment import chunks, measuring
+from subak.experiment import measuring, run
+from subak.measures.tasks import job_sums
+from subak.workload import stored
 def last(seconds):
     print("begun", flush=True)
     time.sleep(seconds)
 {lasts}
 sys.exit(main())
 """
-SUMS = "chunks.TASKS_READ, chunks.JobSums.add = 1, lambda *_: last(0.5)"  # a task after the other
-LOOP = "chunks.run_in_chunks = lambda *_: time.sleep(60)"
+SUMS = "stored.TASKS_READ, job_sums.JobSums.add = 1, lambda *_: last(0.5)"  # a task after the other
+LOOP = "run.run_in_chunks = lambda *_: time.sleep(60)"
 FAIRNESS = "measuring.FairnessTally.fairness = lambda _: last(60)"
 GROUPS = "measuring.facts_of, measuring.Tally.groups = lambda *_: time.sleep(3), lambda *_: time.sleep(60)"
 

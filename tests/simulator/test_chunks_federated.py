@@ -14,8 +14,7 @@ from polars.testing import assert_frame_equal
 from small import TWO, cases, fleet_of, staged
 from small import plain as plain_tasks
 from subak.errors import InputError
-from subak.experiment import chunks
-from subak.experiment.chunks import open_inputs
+from subak.experiment import checkpoints
 from subak.experiment.measuring import waiting_of
 from subak.experiment.scenario import Scenario
 from subak.federation.megha.attempts import add_attempt
@@ -45,6 +44,7 @@ from test_chunks import (
     assert_same,
     both_runs,
     busy,
+    fit,
     folders_agree,
     in_memory,
     in_queues,
@@ -221,7 +221,7 @@ def test_gangs_of_several_tasks_are_refused(tmp_path, scheduler):
         gangs = replace(workload, stages=workload.stages.with_columns(gang=pl.Series([None, True])))
         scenario = Scenario(workload=written(tmp_path / name, (gangs, fleet_of((4,)))), schedulers=[scheduler])
         with pytest.raises(InputError, match="must start by themselves") if is_refused else nullcontext():
-            open_inputs(scenario)
+            fit(scenario)
 
 
 def test_a_gang_of_one_task_is_a_task():
@@ -237,7 +237,7 @@ def test_a_gang_of_one_task_is_a_task():
 ])
 def test_its_folder_is_that_of_the_federation_in_memory(tmp_path, scheduler, options, block, monkeypatch):
     if block is not None:
-        monkeypatch.setattr(chunks, "Cut", lambda *given: Cut(*given, block=block))
+        monkeypatch.setattr(checkpoints, "Cut", lambda *given: Cut(*given, block=block))
     case = named_queues(busy(), ["q0", "q1"] * 14 + ["q2", "q0", "q1"])  # of q2 there is nothing in some blocks
     memory, cut = both_runs(tmp_path, scheduler, case, **options)
     assert memory.summary.federation.allocation.mean > 0 and len(memory.summary.federation.queues) == 3
@@ -267,7 +267,7 @@ def test_what_names_tasks_that_have_gone_is_refused(tmp_path, options, file, rul
     for name in ("faults", "failures"):
         (tmp_path / f"{name}.toml").write_text(file)
     with pytest.raises(InputError, match=rule):
-        open_inputs(Scenario(workload=written(tmp_path, busy()), schedulers=["megha"], **options))
+        fit(Scenario(workload=written(tmp_path, busy()), schedulers=["megha"], **options))
 
 
 # -- by hand -----------------------------------------------------------------------------------------------------------

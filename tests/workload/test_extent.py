@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from small import CPU, fleet_of, plain, staged, workloads
 from subak.errors import InputError
-from subak.experiment.run import of_seed
+from subak.experiment.inputs import of_seed
 from subak.experiment.scenario import Scenario
 from subak.workload.extent import at_load, of_queues
 from subak.workload.redraws import DAYS

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from published import DATA, trace
 from small import CPU, cases, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.experiment.run import load_inputs, simulate_into
+from subak.experiment.inputs import load_inputs
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.run_folders import load_runs
 from subak.policy import find_scheduler

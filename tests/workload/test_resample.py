@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from small import TWO, fleet_of, plain, staged, workloads
 from subak.errors import InputError
+from subak.experiment.inputs import of_seed, settle_resample
 from subak.experiment.parallel import jobs_of
-from subak.experiment.run import of_seed, settle_resample, simulate_into
+from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario, draws
 from subak.federation.settings import Federation, supported_by
 from subak.placement.schedulers import SCHEDULERS

@@ -9,7 +9,7 @@ import polars as pl
 from subak.api.frames import resources_of, workload_of
 from subak.errors import InputError, first_line
 from subak.experiment.fleets import edited
-from subak.experiment.run import load_fleet, load_workload
+from subak.experiment.inputs import load_fleet, load_workload
 from subak.experiment.scenario import IN_MEMORY, Scenario
 from subak.fleet.table import Fleet, read_fleet
 from subak.quantities import Amount

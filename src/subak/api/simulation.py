@@ -12,8 +12,10 @@ from subak.api.results import Comparison, Run
 from subak.api.settings import AnyScheduler, scenario_of
 from subak.api.threads import in_threads
 from subak.errors import InputError, RunError, SubakError
+from subak.experiment.folder import Done, write_run
+from subak.experiment.inputs import inputs_of, refuse_unfit, settle_resample
 from subak.experiment.parallel import Job, in_good_order, jobs_of
-from subak.experiment.run import Done, do_run, inputs_of, refuse_unfit, settle_resample, without_memory, write_run
+from subak.experiment.run import do_run, without_memory
 from subak.experiment.scenario import Scenario
 from subak.measures import runs as measured
 from subak.measures.run_folders import COMPARISON, load_runs

@@ -8,7 +8,7 @@ import polars as pl
 
 from subak.api.progress import counted
 from subak.api.shown import Charted
-from subak.experiment.run import inputs_of
+from subak.experiment.inputs import inputs_of
 from subak.experiment.study.document import read_study, study_of
 from subak.experiment.study.plan import PLAN, Plan, planned, read_plan, write_plan
 from subak.experiment.study.points import points_of

@@ -10,7 +10,9 @@ from pathlib import Path
 import msgspec
 
 from subak.errors import InputError, RunError
-from subak.experiment.run import Done, do_run, load_inputs, run_label, without_memory, write_run
+from subak.experiment.folder import Done, run_label, write_run
+from subak.experiment.inputs import load_inputs
+from subak.experiment.run import do_run, without_memory
 from subak.experiment.scenario import Scenario, seeds_of
 from subak.experiment.workers import DONE, FAILED, NOTICE, PROGRESS, STARTED, Here, News, Say, news_of
 from subak.fleet.table import Fleet

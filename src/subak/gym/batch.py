@@ -8,7 +8,7 @@ import polars as pl
 from gymnasium import spaces
 
 from subak.errors import InputError
-from subak.experiment.run import load_inputs
+from subak.experiment.inputs import load_inputs
 from subak.experiment.scenario import Scenario
 from subak.fleet.table import Fleet
 from subak.measures.window import window_of

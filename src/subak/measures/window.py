@@ -14,6 +14,7 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.measures.runs import WindowFacts
+from subak.workload.stored import StoredWorkload, work_of
 from subak.workload.table import Workload
 
 AS_OBSERVED, ARRIVALS, AT_ONCE, AS_GIVEN = (
@@ -31,35 +32,28 @@ class Window(NamedTuple):
     why: str
 
 
-def window_of(workload: Workload, begin: float | None = None, end: float | None = None) -> Window:
+def window_of(
+    workload: Workload | StoredWorkload, begin: float | None = None, end: float | None = None
+) -> Window:
     """Return what to measure of runs of a workload; *begin* and *end* (s) come before what it says of itself.
 
     Raises InputError where no task arrives in it.
     """
-    arrival = workload.tasks["arrival"]  # sorted
-    if arrival.is_empty():
+    work = work_of(workload)
+    if not work.tasks:
         return Window(0.0, float("inf"), AT_ONCE)
-    window = window_between(workload, begin, end)
-    refuse_empty(window, bool(arrival.is_between(window.begin, window.end).any()), arrival[0], arrival[-1])
-    return window
-
-
-def window_between(workload: Workload, begin: float | None, end: float | None) -> Window:
-    """Return what to measure, whether tasks arrive in it or not; of the tasks the first and the last are enough."""
-    first, last = workload.tasks["arrival"][0], workload.tasks["arrival"][-1]
-    if workload.observed is not None:
-        usual = Window(workload.observed.begin, workload.observed.end, AS_OBSERVED)
+    arrival = work.outline.tasks["arrival"]  # sorted
+    first, last = arrival[0], arrival[-1]
+    if work.head.observed is not None:
+        usual = Window(work.head.observed.begin, work.head.observed.end, AS_OBSERVED)
     else:
         usual = Window(first, last, ARRIVALS) if first < last else Window(first, float("inf"), AT_ONCE)
-    return Window(usual.begin if begin is None else begin, usual.end if end is None else end,
-                  usual.why if begin is None and end is None else AS_GIVEN)
-
-
-def refuse_empty(window: Window, arrive: bool, first: float, last: float) -> None:
-    """Raise InputError unless tasks *arrive* in the window; *first* and *last* are when they do at all, in seconds."""
-    if not arrive:
+    window = Window(usual.begin if begin is None else begin, usual.end if end is None else end,
+                    usual.why if begin is None and end is None else AS_GIVEN)
+    if not work.arrivals_between(window.begin, window.end):
         raise InputError(f"measure_from, measure_until: no task arrives from {window.begin:g} to {window.end:g} s; "
                          f"they do from {first:g} to {last:g} s")
+    return window
 
 
 def arrived(tasks: Table, window: Window | WindowFacts) -> Table:

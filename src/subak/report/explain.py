@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from subak.errors import InputError
-from subak.experiment.run import load_inputs
+from subak.experiment.inputs import load_inputs
 from subak.experiment.scenario import read_scenario
 from subak.fleet.locality import LEVELS
 from subak.measures.run_folders import load_runs

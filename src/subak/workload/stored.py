@@ -4,6 +4,7 @@ Jobs and stages are read whole. Of the tasks it is known how many there are, how
 and the last arrive. They must be sorted by arrival, as every folder is that Subak writes.
 """
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from subak.errors import InputError, first_line
 from subak.tables import scan_table
 from subak.workload.table import Workload, checked_tasks, read_head, refuse_idle
 
+TASKS_READ = 1 << 20  # at a time
 LOOKED_AT = 1 << 22  # arrivals that are looked at together
 
 
@@ -25,9 +27,18 @@ class HeldWorkload:
     head: Workload
 
     @property
+    def outline(self) -> Workload:
+        """The workload."""
+        return self.head
+
+    @property
     def tasks(self) -> int:
         """How many tasks there are."""
         return len(self.head.tasks)
+
+    def parts(self) -> Iterator[Workload]:
+        """Yield the workload, in one part."""
+        yield self.head
 
     @cached_property
     def of_stage(self) -> np.ndarray:
@@ -68,6 +79,11 @@ class StoredWorkload:
             self.refuse_before(begin + row, math.inf)
         return replace(self.head, tasks=tasks)
 
+    def parts(self) -> Iterator[Workload]:
+        """Yield the tasks in their order, some at a time."""
+        for begin in range(0, self.tasks, TASKS_READ):
+            yield self.part(begin, min(begin + TASKS_READ, self.tasks))
+
     def refuse_unsorted(self) -> None:
         """Raise InputError where tasks are not sorted by arrival; all are looked at, some at a time."""
         before = -math.inf
@@ -88,8 +104,9 @@ class StoredWorkload:
         """Return when a task arrives (s), inf for the number behind the last."""
         return float(self._rows(task, task + 1)["arrival"][0]) if task < self.tasks else float("inf")
 
+    @cached_property
     def outline(self) -> Workload:
-        """Return the workload with a few of its tasks: the first, the last, and one with an estimate, if any has."""
+        """The workload with a few of its tasks: the first, the last, and one with an estimate, if any has."""
         chosen = [self.part(0, 1).tasks] if self.tasks else []
         if self.estimates:
             known = _scan(self.folder).filter(pl.col("estimate").is_not_null()).head(1).collect()
@@ -114,6 +131,11 @@ class StoredWorkload:
         except (pl.exceptions.PolarsError, OSError) as error:
             raise InputError(f"{self.folder / 'tasks.parquet'}: not a readable Parquet file: "
                              f"{first_line(error)}") from None
+
+
+def work_of(workload: Workload | StoredWorkload) -> HeldWorkload | StoredWorkload:
+    """Return a workload in the words that those in memory and those that are stored have in common."""
+    return workload if isinstance(workload, StoredWorkload) else HeldWorkload(workload)
 
 
 def task_count(folder: Path) -> int:

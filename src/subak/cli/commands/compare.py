@@ -3,8 +3,8 @@ from pathlib import Path
 
 from subak.cli.progress import RunBars
 from subak.errors import RunError
+from subak.experiment.inputs import inputs_of, load_inputs, refuse_unfit, settle_resample
 from subak.experiment.parallel import jobs_of, run_all
-from subak.experiment.run import inputs_of, load_inputs, refuse_unfit, settle_resample
 from subak.experiment.scenario import Scenario
 from subak.fleet.table import Fleet
 from subak.measures.run_folders import COMPARISON, load_runs

@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from subak.cli.commands.merge import finish
 from subak.cli.progress import compiling_notice
 from subak.errors import InputError
-from subak.experiment.run import inputs_of
+from subak.experiment.inputs import inputs_of
 from subak.experiment.study.document import Study
 from subak.experiment.study.on_ray import done_on_ray, ray_module
 from subak.experiment.study.plan import PLAN, Plan, Work, planned, write_plan

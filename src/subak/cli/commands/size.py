@@ -6,7 +6,8 @@ from rich.progress import BarColumn, SpinnerColumn
 
 from subak.cli.ending import CommandEndedError
 from subak.cli.progress import compiling_notice
-from subak.experiment.run import inputs_of, write_scenario
+from subak.experiment.folder import write_scenario
+from subak.experiment.inputs import inputs_of
 from subak.experiment.scenario import Scenario
 from subak.experiment.sizing.answer import Sizing
 from subak.experiment.sizing.candidates import Candidate, Kind, Question, load_question

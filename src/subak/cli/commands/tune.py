@@ -5,7 +5,7 @@ import optuna
 from rich.progress import BarColumn, TimeElapsedColumn
 
 from subak.cli.progress import compiling_notice
-from subak.experiment.run import inputs_of
+from subak.experiment.inputs import inputs_of
 from subak.experiment.tuning.question import Question
 from subak.experiment.tuning.result import Tuned
 from subak.experiment.tuning.study import best_of

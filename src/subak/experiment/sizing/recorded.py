@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 
 from subak.errors import InputError
-from subak.experiment.run import scenario_window
+from subak.experiment.inputs import scenario_window
 from subak.experiment.scenario import Scenario
 from subak.experiment.sizing.answer import Recorded
 from subak.fleet.table import Fleet

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 
 from subak.experiment.fleet_words import MACHINES_MAX
+from subak.experiment.inputs import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.knowledge import knowledge
-from subak.experiment.run import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.scenario import Scenario, seeds_of
 from subak.experiment.sizing.answer import Size, Sized, Sizing, Weeks, best_of, mean_shares, value_of
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless

@@ -14,7 +14,8 @@ import msgspec
 import polars as pl
 
 from subak.errors import InputError, RunError
-from subak.experiment.run import of_seed, simulated
+from subak.experiment.inputs import of_seed
+from subak.experiment.run import simulated
 from subak.experiment.sizing.candidates import Candidate, Question, load_question
 from subak.experiment.spawn import end_with, new_pool, starting
 from subak.fleet.table import Fleet

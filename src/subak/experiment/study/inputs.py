@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from subak.experiment.run import load_fleet, load_workload, of_seed
+from subak.experiment.inputs import load_fleet, load_workload, of_seed
 from subak.experiment.scenario import Scenario
 from subak.fleet.table import Fleet
 from subak.measures.window import Window

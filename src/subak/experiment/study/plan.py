@@ -5,8 +5,9 @@ from typing import NamedTuple
 import msgspec
 
 from subak.errors import InputError, first_line
+from subak.experiment.folder import of_run, run_label
+from subak.experiment.inputs import refuse_unfit, settle_resample
 from subak.experiment.parallel import Job, in_good_order, jobs_of
-from subak.experiment.run import of_run, refuse_unfit, run_label, settle_resample
 from subak.experiment.scenario import Scenario, searches
 from subak.experiment.study.digest import Contents, run_digest
 from subak.experiment.study.document import Axis, Study, value_name

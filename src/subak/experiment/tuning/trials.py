@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 
 from subak.errors import RunError
-from subak.experiment.run import energy_of, load_inputs, of_seed, simulated
+from subak.experiment.inputs import energy_of, load_inputs, of_seed
+from subak.experiment.run import simulated
 from subak.experiment.scenario import Scenario
 from subak.experiment.spawn import end_with, new_pool, starting
 from subak.experiment.tuning.question import Space, Values

@@ -8,7 +8,8 @@ import optuna
 import polars as pl
 
 from subak.errors import InputError, first_line
-from subak.experiment.run import load_inputs, refuse_unfit, scenario_values, scenario_window, settle_resample
+from subak.experiment.folder import scenario_values
+from subak.experiment.inputs import load_inputs, refuse_unfit, scenario_window, settle_resample
 from subak.experiment.scenario import Scenario
 from subak.experiment.tuning.question import Question, Space, space_of
 from subak.experiment.tuning.result import Tuned, best_values, kept, result_of

@@ -2,11 +2,14 @@
 
 Gathered from tasks in their order, some at a time, and the same however they are cut.
 """
+from threading import Event
+
 import numpy as np
 import polars as pl
 
 from subak.measures.runs import WindowFacts
 from subak.measures.window import Window
+from subak.workload.stored import StoredWorkload, work_of
 from subak.workload.table import Workload
 
 LONG_SHARE = 0.1  # of the jobs
@@ -69,10 +72,14 @@ class JobSums:
         return longest
 
 
-def sums_of(workload: Workload) -> JobSums:
-    """Return the sums over all tasks of a workload that is in memory."""
-    sums = JobSums(workload)
-    sums.add(workload.tasks)
+def sums_of(workload: Workload | StoredWorkload, given_up: Event | None = None) -> JobSums:
+    """Return the sums over all tasks of a workload, or over some of them where that is *given_up*."""
+    work = work_of(workload)
+    sums = JobSums(work.head)
+    for part in work.parts():
+        if given_up is not None and given_up.is_set():
+            break
+        sums.add(part.tasks)
     return sums
 
 

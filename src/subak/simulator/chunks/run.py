@@ -15,9 +15,7 @@ from subak.simulator.chunks.stream import ChunkedRun, Stream, Streamed, told_par
 from subak.simulator.engine.run_loop import Course, Progress
 from subak.simulator.engine.setup import Terms
 from subak.simulator.federated.fault_plan import FaultPlan
-from subak.workload.stored import StoredWorkload
-
-TASKS_READ = 1 << 20
+from subak.workload.stored import TASKS_READ, StoredWorkload
 
 
 class Cut(NamedTuple):
