@@ -87,7 +87,8 @@ def test_stages_of_one_job_do_not_take_each_others_numbers():
 
 def test_a_request_for_what_there_is_not_takes_no_number():
     node = FakeNode()
-    with pytest.raises(InputError, match="this federation has no 'gpu'; it has cpu, memory"):
+    with pytest.raises(InputError, match="this federation has no 'gpu'; it has cpu, memory; subak up FOLDER "
+                                         "--capacity gpu=N makes another one"):
         node.shapes.numbers([SimpleNamespace(resources={"gpu": 1}, constraints=[])])
     assert not node.shapes.shape
     assert not node.writes

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from subak.errors import InputError
 from subak.federation.messages import LOCAL_MASTER
-from subak.live.jobfile.spec import Stage
+from subak.live.jobfile.spec import TASKS, Stage
 from subak.live.node.base import Put
 from subak.live.node.facts import SHAPE, ShapeFact, encoded, read_shape, shape_fact
 from subak.live.node.global_master.role import GlobalRole
@@ -86,7 +86,8 @@ class OwnShapes:
         layout = self.node.layout
         unknown = sorted(set(stage.resources) - set(layout.resources))
         if unknown:
-            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has {', '.join(layout.resources)}; "
+            known = [name for name in layout.resources if name != TASKS]
+            raise InputError(f"resources: this federation has no {unknown[0]!r}; it has {', '.join(known)}; "
                              f"subak up FOLDER --capacity {unknown[0]}=N makes another one whose machines have it")
         request = layout.amounts(stage.resources, tasks=1)
         wanted = ShapeFact(request, tuple((each.attribute, each.operator, each.value) for each in stage.constraints))
