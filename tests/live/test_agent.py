@@ -9,6 +9,7 @@ import time
 import pytest
 
 from agents import MACHINE, Machine, alive, attempt, until
+from checkout import skip_where_closed
 from subak.live.agent.attempts.attempt import (
     AGENT_LOST,
     EXITED,
@@ -357,11 +358,12 @@ def test_a_user_without_other_groups_has_none(machine):
 
 @needs_root
 def test_only_root_can_run_attempts_as_others(machine):
+    skip_where_closed()
     os.chown(machine.state, 65534, 65534)
     machine.up(prefix=("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"))
     ending = machine.run(shell(1, "id -u", user=User(0, 0)))
     assert (ending.reason, ending.code) == (NOT_BEGUN, 126)
-    assert ending.words == "user 0: the agent runs as user 65534, and only root can run attempts as others"
+    assert ending.words == "user 0: the node agent runs as user 65534, and only root can run attempts as others"
     assert machine.run(shell(2, "id -u", user=User(65534, 65534))).is_good
     assert machine.text(2) == "65534\n"
 
@@ -471,7 +473,7 @@ def test_a_folder_has_one_agent(machine):
     other = subprocess.run([sys.executable, "-c", "import subak.live.agent.guard as guard; guard.LOCK_S = 0.1\n"
                             "from subak.live.agent.__main__ import main; raise SystemExit(main())",
                             "--state", machine.state, "--machine", "9"], capture_output=True, text=True, check=False)
-    assert (other.returncode, other.stderr) == (2, f"subak agent: {machine.state}: another agent is at work here\n")
+    assert (other.returncode, other.stderr) == (2, f"node agent: {machine.state}: another node agent is at work here\n")
     assert machine.run(attempt(1, "true")).is_good
 
 
@@ -556,7 +558,7 @@ def test_only_the_worker_gives_orders(shared):
     number = stranger.number
     stranger.list()
     assert stranger.answers[number].words.startswith("only the worker may ask for this")
-    with pytest.raises(AgentError, match=f"this is the agent of machine {MACHINE}, not 4"):
+    with pytest.raises(AgentError, match=f"this is the node agent of machine {MACHINE}, not 4"):
         stranger.attach(4, 9, 9)
     stranger.close()
     assert not [known for known in shared.client.list() if known.key.task == 620]

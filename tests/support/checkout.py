@@ -1,4 +1,5 @@
 """Where the tests are, and whether others than root may read the package, as they may not in a home of mode 700."""
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def closed_to_others(path: Path) -> Path | None:
 
 
 def skip_where_closed() -> None:
-    """Skip a test that goes on as nobody, where nobody may not read the package."""
-    closed = closed_to_others(ROOT)
+    """Skip a test that goes on as nobody, where nobody may not read the package, or the interpreter."""
+    closed = closed_to_others(ROOT) or closed_to_others(Path(sys.executable).resolve().parent)
     if closed is not None:
         pytest.skip(f"others than root may not enter {closed}, so nothing here can be run as nobody")

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = checked(_settings(arguments))
         open_state(settings.state)
         if lock(settings.state / "lock") < 0:
-            raise InputError(f"{settings.state}: another agent is at work here")
+            raise InputError(f"{settings.state}: another node agent is at work here")
     except (InputError, OSError) as error:
         return _mistake(error)
     guard = os.getpid()
@@ -37,7 +37,8 @@ def _work(settings: Settings, guard: int) -> None:
 
 
 def _settings(arguments: Sequence[str] | None) -> Settings:
-    parser = argparse.ArgumentParser(prog="subak agent", description="Run attempts on this machine for a worker.")
+    parser = argparse.ArgumentParser(
+        prog="python -m subak.live.agent", description="Run attempts on this machine for a worker.")
     parser.add_argument("--state", required=True, help="folder of the agent's own")
     parser.add_argument("--machine", required=True, type=int, help="number of the machine")
     parser.add_argument("--lease", type=float, default=60.0, help="seconds the worker may be silent (60)")
@@ -57,7 +58,7 @@ def _settings(arguments: Sequence[str] | None) -> Settings:
 
 
 def _mistake(error: Exception) -> int:
-    sys.stderr.write(f"subak agent: {plain(str(error))}\n")
+    sys.stderr.write(f"node agent: {plain(str(error))}\n")
     return exit_codes.MISTAKE
 
 

@@ -173,7 +173,7 @@ class Agent:
 
     def _attach(self, connection: Connection, number: int, request: Attach) -> None:
         if request.machine != self.settings.machine:
-            connection.refuse(f"this is the agent of machine {self.settings.machine}, not {request.machine}")
+            connection.refuse(f"this is the node agent of machine {self.settings.machine}, not {request.machine}")
             return
         why = self.ledger.attach(request.incarnation, request.epoch)
         if why:
@@ -346,7 +346,7 @@ def _cgroups(mode: str, identity: str, pids: tuple[int, ...]) -> Cgroups | None:
 
 def say(words: str) -> None:
     """Say something on standard error, for the machine's log, as plain text: attempts have names from outside."""
-    sys.stderr.write(f"subak agent: {plain(words)}\n")
+    sys.stderr.write(f"node agent: {plain(words)}\n")
     sys.stderr.flush()
 
 

@@ -194,7 +194,7 @@ class Worker:
         agent.attach(number, int(node.me["incarnation"]), int(node.me["epoch"]))
         known = agent.list()
         self.agent, self.attached = agent, True
-        self.say(f"attached to the agent; {agent.limits}")
+        self.say(f"attached to the node agent; {agent.limits}")
         node.reconcile(known)
         asyncio.get_running_loop().add_reader(agent.fileno(), self._news)
         self._news()
@@ -214,7 +214,7 @@ class Worker:
         while not (self.data / SOCKET).exists() and time.monotonic() - began < AGENT_S:
             if agent.poll() is not None:
                 words = (self.data / "agent.log").read_text(errors="replace").strip().splitlines()[-1:]
-                raise RunError(f"the agent did not begin: {words[0] if words else 'it said nothing'}")
+                raise RunError(f"the node agent did not begin: {words[0] if words else 'it said nothing'}")
             time.sleep(0.01)
 
     def _news(self) -> None:

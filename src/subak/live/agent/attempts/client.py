@@ -66,7 +66,7 @@ class AgentClient(NodeAgent):
             self.wire.connect(str(path))
         except OSError as error:
             self.wire.close()
-            raise AgentError(f"{path}: no agent answers: {error.strerror}") from None
+            raise AgentError(f"{path}: no node agent answers: {error.strerror}") from None
         self.frames = Frames()
         self.news: deque[Event] = deque()
         self.answers: dict[int, Answer] = {}
@@ -142,14 +142,14 @@ class AgentClient(NodeAgent):
         except WireError as error:
             raise AgentError(str(error)) from None
         except OSError as error:
-            raise AgentError(f"the agent has gone: {error.strerror or error}") from None
+            raise AgentError(f"the node agent has gone: {error.strerror or error}") from None
         return self.number
 
     def _answer(self, request: Request, kind: type[A]) -> A:
         number, until = self._send(request), time.monotonic() + ANSWER_S
         while number not in self.answers:
             if not self._receive(until - time.monotonic()):
-                raise AgentError(f"the agent has not answered for {ANSWER_S} s")
+                raise AgentError(f"the node agent has not answered for {ANSWER_S} s")
         answer = self.answers.pop(number)
         if not isinstance(answer, kind):
             raise AgentError(answer.words if isinstance(answer, Wrong) else f"an answer of another kind: {answer}")
@@ -162,9 +162,9 @@ class AgentClient(NodeAgent):
         try:
             data = self.wire.recv(READ_BYTES)
         except OSError as error:
-            raise AgentError(f"the agent has gone: {error.strerror}") from None
+            raise AgentError(f"the node agent has gone: {error.strerror}") from None
         if not data:
-            raise AgentError("the agent has gone")
+            raise AgentError("the node agent has gone")
         self.frames.add(data)
         for body in self.frames.cut():
             self._note(*read_answer(body))

@@ -67,8 +67,8 @@ def find_problem(attempt: AttemptToRun, variables: Mapping[str, str], own_uid: i
     if any(not name or "=" in name for name in variables):
         return _ending(NOT_EXECUTABLE, "a variable of the environment without a name, or with = in it")
     if attempt.user is not None and becoming(attempt) and own_uid != 0:
-        return _ending(NOT_EXECUTABLE, f"user {attempt.user.uid}: the agent runs as user {own_uid}, and only root can "
-                                       "run attempts as others")
+        return _ending(NOT_EXECUTABLE, f"user {attempt.user.uid}: the node agent runs as user {own_uid}, and "
+                                       "only root can run attempts as others")
     if not os.path.isdir(attempt.folder):  # noqa: PTH112  (which says nothing else of names that are too long)
         return _ending(NOT_EXECUTABLE, f"{attempt.folder}: no such folder")
     return _find_command(name, variables["PATH"], attempt.folder)
