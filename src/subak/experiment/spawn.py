@@ -1,6 +1,7 @@
 """Starts Python processes for runs, and makes sure that they end with the program."""
 import fcntl
 import functools
+import logging
 import multiprocessing
 import os
 import signal
@@ -8,13 +9,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import ModuleType
 
 from subak.errors import RunError
 
+LOG = "subak"  # the logger of what is to be said beside results and errors
+NOTICE_BYTES = 3_000  # of a text between processes: a pipe takes as many at once
+HEARD_S = 1.0  # for what was said last, when a pool ends
 CONTEXT = multiprocessing.get_context("spawn")  # to fork a program with threads, such as those of polars, may hang
 _ONE = threading.Lock()  # held by who starts a process
 
@@ -25,10 +29,54 @@ def new_pool(processes: int, begin: Callable[..., None], *told: object) -> Proce
     Raises RunError where the system has no semaphores, which are files in /dev/shm.
     """
     try:
-        return ProcessPoolExecutor(processes, CONTEXT, begin, (lifeline(), *told))
+        return _Pool(processes, begin, *told)
     except (OSError, ImportError) as error:
         raise RunError(f"no processes can be started for runs: {error}; Python needs semaphores for that, which are "
                        "files in /dev/shm") from None
+
+
+class _Pool(ProcessPoolExecutor):
+    """Processes whose notices this process says, each once: what all of them have to say is one line."""
+
+    def __init__(self, processes: int, begin: Callable[..., None], *told: object) -> None:
+        heard, self._notices = CONTEXT.Pipe(duplex=False)
+        super().__init__(processes, CONTEXT, functools.partial(_begun, begin, self._notices, lifeline(), *told))
+        self._listener = threading.Thread(target=_hear, args=(heard,), daemon=True)
+        self._listener.start()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes, as pools do, and say what they said last."""
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        self._notices.close()  # that of the last process ends the listener
+        if wait:
+            self._listener.join(HEARD_S)
+
+
+class _Forward(logging.Handler):
+    """Sends what is said to the first process: only one may write to the terminal."""
+
+    def __init__(self, notices: "Connection[object, object]") -> None:
+        super().__init__()
+        self.notices = notices
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.notices.send_bytes(record.getMessage().encode()[:NOTICE_BYTES])
+
+
+def _begun(begin: Callable[..., None], notices: "Connection[object, object]", *told: object) -> None:
+    """Begin in a process of a pool."""
+    logging.getLogger(LOG).addHandler(_Forward(notices))
+    begin(*told)
+
+
+def _hear(heard: "Connection[object, object]") -> None:
+    said = set[str]()
+    with suppress(EOFError):
+        while True:
+            text = heard.recv_bytes().decode(errors="replace")
+            if text not in said:
+                said.add(text)
+                logging.getLogger(LOG).warning(text)
 
 
 @contextmanager
