@@ -119,6 +119,7 @@ def rerun(
     runs as it was then; any other file is read as it is now.
 
     - `subak rerun g0-17` prints the id of the new job.
+    - `subak rerun $(subak list --state failed -o json | jq -r '.items[].id')` runs all failed jobs again.
     """
     for id in ids:
         checked(id, JOB, "JOB")
