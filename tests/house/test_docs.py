@@ -224,7 +224,8 @@ FOR_DEVELOPERS = (ROOT / "ARCHITECTURE.md", *(DOCS / f"{name}.md" for name in (
 def misnamed(text: str) -> list[str]:
     """Return the files that a page names and that are not there, and the names that are not in their files."""
     def found(path: str) -> Path | None:
-        return next((place / path for place in PLACES if (place / path).is_file()), None)
+        alone = (ROOT / "tests").rglob(path) if "/" not in path else ()  # tests are known by their names
+        return next((each for each in (*(place / path for place in PLACES), *alone) if each.is_file()), None)
 
     gone = [path for path in PATH.findall(text) if "/" in path and found(path) is None]
     return gone + [f"{name} of {path}" for name, path in NAMED.findall(text)
