@@ -212,7 +212,8 @@ def test_a_scheduler_that_was_run_once_is_compared_with_each_seed():
 
 def test_what_is_said_below_a_table():
     one, few, many = (" ".join(notes(runs_of(a=[1] * count, b=[2] * count))) for count in (1, 2, 6))
-    assert "best of these single runs" in one
+    assert "* best of these single runs, which may be chance: --seeds 1-10, or 1-41 of a trace, gives each " \
+        "difference a 95 % interval." in one
     assert "No value is marked as best: 95 % intervals take 3 seeds, there are 2" in few
     assert "Means over 2 seeds, the workload drawn anew from its model for each." in few
     assert "p at most 0.05, over all schedulers of the row (Holm)" in many

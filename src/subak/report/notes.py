@@ -251,7 +251,8 @@ def knows_of(group: list[Run]) -> str:
 def _mark(runs: list[Run]) -> str:
     seeds = seeds_of(runs)
     if seeds == 1:
-        return "* best of these single runs; --seeds 1-10, or 1-41 of a trace, shows whether that is chance."
+        return "* best of these single runs, which may be chance: --seeds 1-10, or 1-41 of a trace, gives each " \
+               "difference a 95 % interval."
     if trace_days(runs) is not None and seeds < SEEDS_OF_TRACE:
         return f"No value is marked as best: 95 % intervals of a trace take seeds 1-{SEEDS_OF_TRACE}, not {seeds}."
     if seeds < PAIRS_MIN:
