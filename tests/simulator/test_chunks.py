@@ -445,6 +445,26 @@ def test_objectives_of_some_tasks_and_energy_are_those_of_the_run_in_memory(tmp_
     folders_agree(memory, cut)
 
 
+@pytest.mark.parametrize("options", [
+    {"load": 2.5}, {"only_queues": ["q2", "org"]},
+    {"load": 0.4, "only_queues": ["q2"], "measure_from": 20.0, "objectives": ["job_wait.p90 < 9s for length=long"]}])
+def test_load_and_queues_are_changed_as_in_memory(tmp_path, monkeypatch, options):
+    """Of a table of which some rows are kept, blocks of five are read; in some of them none is."""
+    monkeypatch.setattr(workload_chunks, "BLOCK", 5)
+    memory, cut = both_runs(tmp_path, case=in_queues(busy(), 4), **options)
+    assert 0 < sum(memory.summary.status.values()) < 244 or "load" in options
+    folders_agree(memory, cut)
+
+
+def test_a_run_in_chunks_says_that_no_bound_is_looked_for(tmp_path):
+    """The jobs of a queue are MapReduce jobs, and all of their tasks end."""
+    memory, cut = both_runs(tmp_path, case=in_queues(busy(), 4), only_queues=["q1"])
+    assert cut.summary.status["FINISHED"] == cut.summary.workload.tasks > 0
+    assert "is for machines that stay" in memory.summary.makespan_bound_note
+    assert "a run in chunks has some" in cut.summary.makespan_bound_note
+    assert unlike(cut) | {"makespan_bound_note": memory.summary.makespan_bound_note} == unlike(memory)
+
+
 @pytest.mark.parametrize("objective", ["job_wait.p90 < 9s for length=long", "job_wait.p90 < 9s"])
 def test_jobs_are_added_up_once_and_objectives_of_some_are_those_of_the_run_in_memory(tmp_path, monkeypatch, objective):
     added, add = [], JobSums.add

@@ -107,11 +107,15 @@ def test_a_queue_that_nobody_is_in_is_refused():
         Scenario(only_queues=[""])
 
 
-def test_neither_goes_in_chunks(tmp_path, run):
+def test_both_go_in_chunks(tmp_path, run):
     (tmp_path / "W").mkdir()
-    plain((0, 1, 1), (1, 1, 1)).write(tmp_path / "W")
+    plain((0, 1, 1), (1, 1, 1), (3, 1, 1)).write(tmp_path / "W")
     machines = ("--machines", 1, "--capacity", "cpu=1")
     for option in (("--load", 2), ("--only-queue", "all")):
-        code, _, said = run("simulate", tmp_path / "W", *machines, "--chunk", 1, *option)
-        assert code == 2 and "in chunks: load must be 1 and only_queues none" in said
-        assert run("simulate", tmp_path / "W", *machines, *option)[0] == 0
+        folders = [tmp_path / f"{option[1]}-{kind}" for kind in ("chunks", "memory")]
+        for folder, chunk in zip(folders, (("--chunk", 1), ()), strict=True):
+            assert run("simulate", tmp_path / "W", *machines, *chunk, *option, "--out", folder)[0] == 0
+        one, other = ((folder / "tasks.parquet").read_bytes() for folder in folders)
+        assert one == other
+    code, _, said = run("simulate", tmp_path / "W", *machines, "--chunk", 1, "--only-queue", "none")
+    assert code == 2 and "only_queues: no job is in queue 'none'" in said

@@ -63,7 +63,7 @@ def open_inputs(scenario: Scenario) -> tuple[StoredWorkload, Fleet]:
     """Look over the workload, of which the run is to read some tasks at a time; the rest is as with `load_inputs`."""
     _check_files(scenario)
     folder = workload_folder(scenario.workload)
-    stored = open_workload(folder)
+    stored = open_workload(folder, scenario.only_queues)
     scenario.workload_digest = digested("workload", folder, scenario.workload_digest)
     return stored, load_fleet(scenario, stored.head)
 
@@ -167,10 +167,10 @@ def of_seed(
     """
     workload, fleet = inputs
     settled, window = settle_resample(scenario, workload), scenario_window(scenario, workload)
-    if isinstance(workload, StoredWorkload):
-        return settled, (workload, fleet), window
-    drawn = resampled(workload, settled.resample, seed, window.begin, window.end)
     times = window._replace(begin=window.begin / scenario.load, end=window.end / scenario.load)
+    if isinstance(workload, StoredWorkload):
+        return settled, (workload.at_load(scenario.load), fleet), times
+    drawn = resampled(workload, settled.resample, seed, window.begin, window.end)
     return settled, (at_load(drawn, scenario.load), fleet), times
 
 
@@ -199,7 +199,8 @@ def refuse_unfit(
 ) -> JobSums | None:
     """Raise InputError where no run of one of the scenario's *schedulers*, in order, could begin with these inputs.
 
-    *measured* is measured beside its objectives. Returns the sums of jobs over all tasks, if an objective needed them.
+    *measured* is measured beside its objectives. Returns the sums of jobs over all tasks, if an objective needed them
+    and the run has the same tasks.
     """
     (workload, fleet), work = inputs, work_of(inputs[0])
     used_estimates(scenario.estimates, work.outline)
@@ -218,7 +219,7 @@ def refuse_unfit(
         refuse_gangs(work.outline, scheduler, scenario.gangs == APART, scenario.reclaims_per_hour)
         with named(scenario):
             refuse_inputs(work.outline, fleet, scheduler, settings_of(scenario, name), faults, queues, failures)
-    return sums
+    return sums if scenario.load == 1.0 else None
 
 
 def _refuse_stream(scenario: Scenario, schedulers: list[Scheduler], stored: StoredWorkload) -> None:
@@ -226,8 +227,6 @@ def _refuse_stream(scenario: Scenario, schedulers: list[Scheduler], stored: Stor
     faults, _, failures = named_files(scenario)
     if failures is not None:
         raise InputError("in chunks: tasks must not have a plan of failures, which is drawn for all of them")
-    if scenario.load != 1.0 or scenario.only_queues:
-        raise InputError("in chunks: load must be 1 and only_queues none; workloads are changed in memory")
     settle_resample(scenario, stored)
     for name, scheduler in zip(scenario.schedulers, schedulers, strict=True):
         terms = Terms(ranking=scheduler.order, interval=1.0, **terms_of(scenario, name))

@@ -41,6 +41,8 @@ from subak.tables import PACKED
 from subak.workload.stored import HeldWorkload, StoredWorkload
 from subak.workload.table import Workload
 
+UNBOUND = "none: it is found of all tasks together, and a run in chunks has some of them in memory"
+
 
 def do_run(
     scenario: Scenario, name: str, seed: int, inputs: tuple[Workload, Fleet],
@@ -167,9 +169,12 @@ def _streamed(
 
 def with_bound(done: Done, drawn: tuple[Workload | StoredWorkload, Fleet]) -> Done:
     """Add to a run of MapReduce jobs, all of whose tasks ended, what no schedule's makespan is less than."""
-    tasks, scenario, (workload, fleet) = done.tables.get("tasks"), done.scenario, drawn
-    if tasks is None or isinstance(workload, StoredWorkload):  # the bound is of all jobs and tasks together
-        return done
+    scenario, (workload, fleet) = done.scenario, drawn
+    if isinstance(workload, StoredWorkload):
+        ended = done.summary.status["FINISHED"] == workload.tasks
+        note = UNBOUND if ended and has_bound(workload.head) else ""
+        return done._replace(summary=msgspec.structs.replace(done.summary, makespan_bound_note=note)) if note else done
+    tasks = done.tables["tasks"]
     ended = bool((tasks["status"] == "FINISHED").all())  # a bound on the makespan is none on a part of it
     known = tasks["machine"].null_count() == 0  # a log does not say it
     if not (ended and known and has_bound(workload)):

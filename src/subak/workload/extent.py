@@ -1,6 +1,7 @@
 """Keeps the jobs of some queues alone, and raises or lowers the load of a workload."""
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -11,6 +12,7 @@ from subak.nearest import did_you_mean
 from subak.workload.table import TIME_0, Observed, Workload
 
 QUEUES_NAMED_MAX = 10  # in an error
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 def at_load(workload: Workload, times: float) -> Workload:
@@ -29,8 +31,20 @@ def at_load(workload: Workload, times: float) -> Workload:
     provenance = msgspec.structs.replace(
         source, origin=f"{source.origin}; at {times:g} times its load", notes={**source.notes, "remarks": remarks})
     return replace(
-        workload, tasks=workload.tasks.with_columns(arrival / times).drop("recorded_start", strict=False),
+        workload, tasks=tasks_at_load(workload.tasks, times),
         observed=None if seen is None else Observed(seen.begin / times, seen.end / times), provenance=provenance)
+
+
+def tasks_at_load(tasks: Frame, times: float) -> Frame:
+    """Return tasks that arrive *times* as densely, without the starts of the log."""
+    if times == 1.0:
+        return tasks
+    return tasks.with_columns(pl.col("arrival") * shrinking(times)).drop("recorded_start", strict=False)
+
+
+def shrinking(times: float) -> float:
+    """Return the factor of arrivals: Polars divides one number otherwise than several, by less than it rounds."""
+    return 1.0 / times
 
 
 def of_queues(workload: Workload, queues: Sequence[str]) -> Workload:
@@ -40,6 +54,15 @@ def of_queues(workload: Workload, queues: Sequence[str]) -> Workload:
     """
     if not queues:
         return workload
+    head, number = kept_of(workload, queues)
+    return replace(head, tasks=tasks_kept(workload.tasks, number))
+
+
+def kept_of(workload: Workload, queues: Sequence[str]) -> tuple[Workload, pl.Series]:
+    """Return a workload with jobs and stages of these queues, but all its tasks, and the new row of each stage.
+
+    The row is null where the stage is left out. Raises InputError for a queue that no job is in.
+    """
     paths = workload.jobs["queue"]
     inside = [(paths == queue) | paths.str.starts_with(f"{queue}/") for queue in queues]
     for queue, rows in zip(queues, inside, strict=True):
@@ -48,7 +71,19 @@ def of_queues(workload: Workload, queues: Sequence[str]) -> Workload:
     source = workload.provenance
     notes = {name: value for name, value in source.notes.items() if name != "parameters"}  # a model draws all queues
     provenance = msgspec.structs.replace(source, name=f"{source.name} ({', '.join(queues)})", notes=notes)
-    return replace(_kept(workload, np.any([rows.to_numpy() for rows in inside], axis=0)), provenance=provenance)
+    jobs = np.any([rows.to_numpy() for rows in inside], axis=0)
+    stages = jobs[workload.stages["job"].to_numpy()]
+    new_job, new_stage = (pl.Series((np.cumsum(rows) - rows).astype(np.uint32)) for rows in (jobs, stages))
+    kept = workload.stages.filter(stages)
+    kept = kept.with_columns(new_job.gather(kept["job"]).alias("job"), _renumbered(kept["depends_on"], new_stage))
+    return (replace(workload, jobs=workload.jobs.filter(jobs), stages=kept, provenance=provenance),
+            new_stage.set(pl.Series(~stages), None))
+
+
+def tasks_kept(tasks: pl.DataFrame, number: pl.Series) -> pl.DataFrame:
+    """Return the tasks of stages that have a *number*, by that; rows keep their order."""
+    stage = number.gather(tasks["stage"])
+    return tasks.with_columns(stage.alias("stage")).filter(stage.is_not_null())
 
 
 def _unknown(workload: Workload, queue: str) -> InputError:
@@ -57,18 +92,6 @@ def _unknown(workload: Workload, queue: str) -> InputError:
     named = ", ".join(firsts[:QUEUES_NAMED_MAX]) + (" and others" if len(firsts) > QUEUES_NAMED_MAX else "")
     return InputError(f"only_queues: no job is in queue {queue!r}; the first parts of queues are {named}"
                       + did_you_mean(queue, [*firsts, *known.to_list()]))
-
-
-def _kept(workload: Workload, jobs: np.ndarray) -> Workload:
-    """Return a workload without the jobs that are not in *jobs*, bool[job]; rows keep their order."""
-    stages = jobs[workload.stages["job"].to_numpy()]
-    tasks = stages[workload.tasks["stage"].to_numpy()]
-    new_job, new_stage = (pl.Series((np.cumsum(rows) - rows).astype(np.uint32)) for rows in (jobs, stages))
-    kept = workload.stages.filter(stages)
-    kept = kept.with_columns(new_job.gather(kept["job"]).alias("job"), _renumbered(kept["depends_on"], new_stage))
-    rows = workload.tasks.filter(tasks)
-    return replace(workload, jobs=workload.jobs.filter(jobs), stages=kept,
-                   tasks=rows.with_columns(new_stage.gather(rows["stage"]).alias("stage")))
 
 
 def _renumbered(lists: pl.Series, new: pl.Series) -> pl.Series:

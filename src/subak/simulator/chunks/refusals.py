@@ -26,7 +26,8 @@ def refuse_chunks(
     for name, usual in (("request_error", 0.0), ("usage_swing", 0.0), ("interference", 0.0), ("slow_start", 1.0)):
         value = getattr(terms, name)
         if value != usual:
-            raise InputError(f"in chunks: {name} must be {usual:g}, not {value:g}; it is for runs in memory")
+            raise InputError(f"in chunks: {name} must be {usual:g}, not {value:g}; it is drawn or held "
+                             "for all tasks together")
     if parse_estimates(terms.estimates or EXACT)[0] not in (EXACT, USER):
         raise InputError(f"in chunks: estimates must be {EXACT} or {USER}, not {terms.estimates}, which is told from "
                          "all tasks")
@@ -34,7 +35,8 @@ def refuse_chunks(
         raise InputError("in chunks: tasks must not have inputs that lie somewhere; this workload has a column inputs")
     gang = stored.head.stages.get_column("gang", default=None)
     if gang is not None and (gang.fill_null(False).to_numpy() & (stored.of_stage > 1)).any():
-        raise InputError("in chunks: tasks must start by themselves; this workload has gangs")
+        raise InputError("in chunks: tasks must start by themselves; this workload has gangs, which start when all "
+                         "their tasks have been read")
 
 
 def _refuse_scheduler(scheduler: Scheduler) -> None:
