@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from subak.errors import InputError
-from subak.experiment.inputs import load_inputs
+from subak.experiment.inputs import load_checked, load_inputs
 from subak.experiment.scenario import Scenario
 from subak.fleet.edits import mixed, resized, rows_in_mix
 from subak.fleet.table import Fleet
@@ -94,9 +94,7 @@ def load_question(question: Question) -> tuple[Workload, list[Candidate]]:
     if not question.kinds and not read:
         workload, fleet = load_inputs(scenario)
         return workload, [Candidate(f"the mix of {fleet.provenance.name}", fleet, None, of_fleet=True)]
-    any_capacity = question.kinds[0].capacity if question.kinds else read[0][1].machines[0].capacity
-    workload, _ = load_inputs(scenario := msgspec.structs.replace(scenario, machines=1, capacity=any_capacity))
-    question.scenario.workload_digest = scenario.workload_digest
+    workload = load_checked(scenario)
     candidates = [*(_candidate(None, [Part(1, kind.capacity, kind.price)], workload) for kind in question.kinds),
                   *(_candidate(path, mix.machines, workload) for path, mix in read)]
     if len({candidate.prices is None for candidate in candidates}) > 1:
@@ -106,10 +104,12 @@ def load_question(question: Question) -> tuple[Workload, list[Candidate]]:
 
 def _candidate(path: Path | None, parts: list[Part], workload: Workload) -> Candidate:
     """Return the candidate of a kind, or of a file with a mix."""
+    by = "--kind" if path is None else str(path)
     try:
-        fleet = mixed([(part.count, part.capacity) for part in parts], workload.resources)
+        fleet = mixed([(part.count, part.capacity) for part in parts], workload.resources, workload.asked,
+                      by if path is None else f"{by}: capacity")
     except InputError as error:
-        raise InputError(f"{path or 'kind'}: {error}") from None
+        raise InputError(str(error) if str(error).startswith(by) else f"{by}: {error}") from None
     counts = [part.count for part in parts]
     known = [part.price for part in parts if part.price is not None]
     prices = np.repeat(known, counts) if known else None
