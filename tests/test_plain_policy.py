@@ -105,6 +105,13 @@ def test_gangs_see_the_fleet_without_what_is_held_back(option):
     assert left_by(called) == left_by(compiled)
 
 
+@pytest.mark.parametrize("option", ["easy", "conservative"])
+def test_a_plain_policy_sees_no_machines_that_others_have_reserved(option):
+    case = some_workload(60, 2, 3)  # in which it would choose one of them
+    compiled, called = (simulate(*case, each) for each in both(last, option))
+    assert left_by(called) == left_by(compiled)
+
+
 @pytest.mark.parametrize("function", [first, reserved])
 def test_the_sample_has_the_same_bytes(function):
     workload, fleet = load_inputs(Scenario(workload="google2011-sampled"))
@@ -213,6 +220,18 @@ def test_an_interrupt_in_a_policy_is_raised_as_it_is():
 
     with pytest.raises(KeyboardInterrupt):
         simulate(*some_workload(4), policy(stopped, compiled=False))
+
+
+def test_after_an_exception_nobody_is_asked():
+    calls = []
+
+    def fail(fleet, tasks, task):
+        calls.append(task)
+        raise RuntimeError("no")
+
+    with pytest.raises(PolicyError, match="raised RuntimeError: no"):
+        simulate(plain((0, 1, 1), (0, 1, 2), (0, 1, 3)), fleet_of((4,)), policy(fail, "backfill", compiled=False))
+    assert calls == [0]
 
 
 def test_an_exception_in_a_hook_ends_the_run():

@@ -1,6 +1,7 @@
 """Finds schedulers by name, built in or in a user's file; compiles none of them."""
 import functools
 import importlib.util
+import shlex
 import signal
 import sys
 import threading
@@ -14,9 +15,10 @@ from typing import Any, Self
 
 from subak.errors import InputError, PolicyError, first_line
 from subak.nearest import did_you_mean
-from subak.placement.schedulers import SCHEDULERS, Scheduler, with_options
+from subak.placement.schedulers import RUN_TIMES, SCHEDULERS, Scheduler, with_options
 from subak.placement.tunable import Parameter, refuse_parameter
 
+PIPED = "pipe:"  # what the name of a scheduler in a process of its own begins with
 Values = tuple[tuple[str, float], ...]  # of parameters, by name
 # While a policy's file is imported: the values that it is given, and what it declares.
 _importing: ContextVar[tuple[dict[str, float], list[Parameter]] | None] = ContextVar("_importing", default=None)
@@ -39,8 +41,29 @@ class Given(str):
 
 
 def is_users(text: str) -> bool:
-    """Whether a name is that of a user's scheduler: in a file, or given."""
-    return isinstance(text, Given) or policy_file(text) is not None
+    """Whether a name is that of a user's scheduler: in a file, in a process of its own, or given."""
+    return isinstance(text, Given) or policy_file(text) is not None or is_piped(text)
+
+
+def is_piped(text: str) -> bool:
+    """Whether a name is that of a scheduler in a process of its own, ``pipe:COMMAND``."""
+    return text.startswith(PIPED)
+
+
+def piped_command(text: str) -> tuple[str, ...]:
+    """Return the words of the command of ``pipe:COMMAND``. Raises InputError for none, or quotes that do not close."""
+    try:
+        words = tuple(shlex.split(text.removeprefix(PIPED)))
+    except ValueError as error:
+        raise InputError(f"scheduler {text}: must be {PIPED}COMMAND, quoted as for a shell: {error}") from None
+    if not words:
+        raise InputError(f"scheduler {text}: must name a command, {PIPED}COMMAND")
+    return words
+
+
+def _piped(text: str) -> Scheduler:
+    return Scheduler(text, "A scheduler in a process of its own.", built_in=False, compiled=False, knows=RUN_TIMES,
+                     command=piped_command(text))
 
 
 def parameter(name: str, default: float, least: float, most: float, log: bool = False) -> float:
@@ -73,6 +96,8 @@ def named_scheduler(text: str, values: Mapping[str, float] | None = None) -> Sch
     """
     if isinstance(text, Given):
         return text.scheduler
+    if is_piped(text):
+        return _piped(text)
     file = policy_file(text)
     if file is not None:
         name, *options = policy_name(text).split("+")
@@ -88,7 +113,7 @@ def named_scheduler(text: str, values: Mapping[str, float] | None = None) -> Sch
 def policy_file(text: str) -> Path | None:
     """Return the file of ``FILE.py:NAME``, None for a built-in scheduler."""
     file, separator, _ = text.rpartition(".py:")
-    return Path(file + ".py") if separator else None
+    return Path(file + ".py") if separator and not is_piped(text) else None
 
 
 def policy_name(text: str) -> str:

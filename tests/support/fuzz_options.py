@@ -52,7 +52,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
         "heartbeat": ("0", *NEGATIVE, "5"), "delay": (*NEGATIVE, *HUGE, "0.1"), "service_scale": (*NEGATIVE, *HUGE, "2"),
         "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
         "shares": ("a", "a=", "a=x", "=1", "a=2", "a=nan", "a=-1", "a=0.5", ""), "reclaims_per_hour": (*NEGATIVE, *HUGE[1:], "5"),
-        "hold_back_after": ("-1", "nan", "x", "5"),
+        "hold_back_after": ("-1", "nan", "x", "5"), "answer_timeout": ("0", *NEGATIVE, *HUGE[1:], "5"),
         "request_error": (*NEGATIVE, "1", *HUGE), "usage_swing": (*NEGATIVE, "1", *HUGE), "interference": (*NEGATIVE, "1", "0.5", "100.5", *HUGE),
         "gangs": ("x", "", "Apart", "apart"),
         "estimates": ("x", "factor=0.5", "factor=x", "factor="),

@@ -35,4 +35,5 @@ class Settings(TypedDict, total=False):
     failures: str | Path
     queues: str | Path
     check_policy: bool
+    answer_timeout: float
     parameters: Mapping[str, float]

@@ -48,7 +48,8 @@ HELP_ALL = "--help-all"
 RARE_PANELS = frozenset({"A federation", "Fair shares"})
 RARE = frozenset({
     # of simulations
-    "--lotes", "--request-error", "--usage-swing", "--interference", "--check-policy", "--parameter", "--slow-start",
+    "--lotes", "--request-error", "--usage-swing", "--interference", "--check-policy", "--answer-timeout",
+    "--parameter", "--slow-start",
     "--locality-wait", "--search-seconds", "--search-moves", "--interval", "--measure-from", "--measure-until",
     "--energy", "--checkpoint",
     # of convert, each for one or two formats

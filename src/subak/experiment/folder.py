@@ -11,7 +11,7 @@ from subak.experiment.scenario import IN_MEMORY, Scenario, settings_of
 from subak.measures.runs import (
     Summary,
 )
-from subak.policy_files import Given, named_scheduler, policy_file, policy_name
+from subak.policy_files import Given, is_piped, named_scheduler, piped_command, policy_file, policy_name
 from subak.settings import changed_settings, used_by
 from subak.tables import write_table
 from subak.toml_files import write_toml
@@ -32,6 +32,8 @@ class Done(NamedTuple):
 def run_label(scheduler: str, seed: int, seeds: list[int]) -> str:
     """Return a run's name: the scheduler's, and the seed's where there are several."""
     name = Path(scheduler).name if policy_file(scheduler) else scheduler
+    if is_piped(name):
+        name = "-".join(["pipe", *(Path(word).name for word in piped_command(name))])
     label = name.replace("/", "_").replace(":", "-")
     return f"{label}-s{seed}" if len(seeds) > 1 else label
 

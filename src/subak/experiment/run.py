@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -132,7 +133,8 @@ def simulated(
 ) -> Outcome:
     """Return the run of a scheduler of the scenario with a seed, on the inputs `of_seed`; nothing is written."""
     workload, fleet = inputs
-    scheduler = find_scheduler(name, scenario.check_policy, scenario.parameters)
+    scheduler = replace(find_scheduler(name, scenario.check_policy, scenario.parameters),
+                        answer_timeout=scenario.answer_timeout)
     faults, queues, failures = named_files(scenario)
     if queues is not None:
         refuse_tree(workload, queues, scenario.queues)

@@ -1,4 +1,5 @@
 """A scenario: the settings of one run, read from a file or the command line and checked once."""
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from subak.measures.energy.settings import energy_names
 from subak.measures.objective import OF_MACHINES, read_objective
 from subak.output.plain import is_text
 from subak.placement.mapreduce.recipes import RECIPES
-from subak.placement.schedulers import DRAWN
+from subak.placement.schedulers import ANSWER_TIMEOUT, DRAWN
 from subak.policy_files import is_users, named_scheduler, policy_file
 from subak.quantities import Amount, Seconds
 from subak.settings import (
@@ -47,6 +48,8 @@ _RETRYING = Users(
         "does not support them; only megha and central do"), all=True)
 _USERS = Users(lambda scheduler: "is built in" if scheduler.built_in else "",
                "is a policy of yours, such as FILE.py:NAME")
+_PIPED = Users(lambda scheduler: "" if scheduler.command else "is no process",
+               "is a process of its own, such as pipe:COMMAND")
 _DECLARING = Users(lambda scheduler: "is built in" if scheduler.built_in else "",
                    "is a policy from a file, FILE.py:NAME, which declares some")
 _TAKING_APART = Users(lambda scheduler: "keeps gangs together" if scheduler.keeps_gangs else "",
@@ -105,7 +108,7 @@ class Scenario(RunSettings, kw_only=True):
         "Then add N identical machines, such as 200:cpu=0.5,memory=0.5, without attributes; once for each kind.",
         "N:RESOURCE=AMOUNT,...", rule=_readable(read_added))] = msgspec.field(default_factory=list)
     schedulers: Annotated[list[str], Setting(
-        "Names that `subak schedulers` lists, or FILE.py:NAME; each runs.", users=EVERY,
+        "Names that `subak schedulers` lists, FILE.py:NAME or pipe:COMMAND; each runs.", users=EVERY,
         keyword=False)] = msgspec.field(default_factory=lambda: ["first-fit"])
     seeds: Annotated[list[int], Setting(
         "Each scheduler runs once with each.", users=EVERY,
@@ -163,6 +166,10 @@ class Scenario(RunSettings, kw_only=True):
         "Compile policies from files with bounds checks: slower, but a policy that indexes outside its arrays is "
         "stopped with a message.",
         "FLAG", users=_USERS)] = False
+    answer_timeout: Annotated[Seconds, Setting(
+        "How long a scheduler in a process of its own, pipe:COMMAND, may take for an answer.", DURATION, users=_PIPED,
+        rule=where(lambda seconds: 0 < seconds < math.inf, "a positive number of seconds"), show_default=True,
+    )] = ANSWER_TIMEOUT
     parameters: Annotated[dict[str, float], Setting(
         "The value of a number that a policy file declares with parameter(); once for each [default: the file's "
         "value].", "NAME=VALUE", users=_DECLARING, option="--parameter")] = msgspec.field(default_factory=dict)

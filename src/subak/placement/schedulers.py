@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # these take a while to load, and whoever only asks for names
 AnyFunction = Callable[..., Any]
 LOTES = "lotes"
 HOLD_BACK_AFTER = 300.0  # seconds for which a task or gang may be passed over before machines are held back for it
+ANSWER_TIMEOUT = 60.0  # seconds
 LOCALITY_WAIT = 5.0  # seconds of delay scheduling: about 1.5 heartbeats of 3 s, what Hadoop's fair scheduler waits
 
 # Where the functions are that decide, MODULE:NAME; each is loaded when it is called for (`loaded`).
@@ -101,6 +102,8 @@ class Scheduler:
     built_in: bool = True
     checked: bool = False  # of a user's policy: compiled with bounds checks
     compiled: bool = True  # else a user's policy is called as plain Python
+    command: tuple[str, ...] = ()  # of a scheduler that is a process of its own
+    answer_timeout: float = ANSWER_TIMEOUT  # seconds that this process may take for an answer
     planned: str = ""  # the plan that it goes by, made before the run: "lotes", or a recipe for maps and reduces
     tuned: frozenset[str] = frozenset()  # those of LOTES_OPTIONS it was given
     architecture: str = ""  # of a federation: which one; it then has neither of the functions

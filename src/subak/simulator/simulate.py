@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from subak.errors import InputError, PolicyError, first_line
@@ -21,7 +22,7 @@ from subak.placement.claims import (
 from subak.placement.schedulers import Scheduler
 from subak.queues.tree import refuse_changes
 from subak.resources import amount_number, amount_words
-from subak.simulator.central.engines import central_loop
+from subak.simulator.central.engines import CentralLoop, central_loop
 from subak.simulator.central.integrity import Integrity
 from subak.simulator.engine.estimates import with_estimates
 from subak.simulator.engine.run_loop import BUDGET_FIRST, BUDGET_SLOW, Course, Held, Progress
@@ -86,9 +87,10 @@ def simulate(  # noqa: PLR0913, PLR0917  (nearly every one is a word of the scen
     loop = central_loop(workload, fleet, scheduler, terms)
     simulation, waiting = loop.prepared.simulation, loop.waiting
     step = loop.step if scheduler.built_in else _guarded(loop.step, simulation, scheduler.name)
-    held = Held(simulation, step, lambda: _broken(loop.prepared, scheduler, workload, fleet))
-    loop_result = Course(held, interval is not None, BUDGET_FIRST if scheduler.compiled else BUDGET_SLOW).drive(
-        on_progress, None if check is None else lambda: check(simulation, waiting))
+    held = Held(simulation, step, lambda: _broken(loop, scheduler, workload, fleet))
+    course = Course(held, interval is not None, BUDGET_FIRST if scheduler.compiled else BUDGET_SLOW)
+    with loop.talk or nullcontext():
+        loop_result = course.drive(on_progress, None if check is None else lambda: check(simulation, waiting))
     return Outcome(loop.prepared, scheduler, seed, loop_result, plans=tuple(loop.plans),
                    plans_missed=tuple(loop.plans_missed), search_moves=loop.search_moves,
                    looked_at=loop.looked_at(), decisions=None if loop.policy is None else loop.policy.decisions)
@@ -121,17 +123,20 @@ def _guarded(step: Callable[[int], int], sim: Simulation, name: str) -> Callable
     return guarded
 
 
-def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> PolicyError:
+def _broken(loop: CentralLoop, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> PolicyError:
     """Word the rule that a policy broke, with the task, the machine and the amounts."""
+    said = _broken_rule(loop.prepared, scheduler, workload, fleet)
+    return PolicyError(said if loop.talk is None else said + loop.talk.last_words())
+
+
+def _broken_rule(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> str:
     violation = prepared.simulation.claims.violation
     if violation[VIOLATED_RULE] == KEPT:
-        return PolicyError(
-            f"scheduler {scheduler.name} pushed to a lane that does not exist, or popped from an empty one"
-        )
+        return f"scheduler {scheduler.name} pushed to a lane that does not exist, or popped from an empty one"
     task, machine = int(violation[VIOLATING_TASK]), int(violation[VIOLATING_MACHINE])
     said = f"scheduler {scheduler.name} {RULES[int(violation[VIOLATED_RULE])]}: machine {machine} for task {task}"
     if violation[VIOLATED_RULE] == NO_SUCH_MACHINE:
-        return PolicyError(f"{said}; machines are 0 to {len(fleet.machines) - 1}, or -1 for none")
+        return f"{said}; machines are 0 to {len(fleet.machines) - 1}, or -1 for none"
     if violation[VIOLATED_RULE] == DOES_NOT_FIT:
         sim = prepared.simulation
         shape = sim.tasks.shape[task]
@@ -141,5 +146,5 @@ def _broken(prepared: Prepared, scheduler: Scheduler, workload: Workload, fleet:
             for row, resource in enumerate(workload.resources)
         )
         constrained = " (it has constraints)" if sim.tasks.constraint_set[shape] else ""
-        return PolicyError(f"{said}{constrained}; {amounts}")
-    return PolicyError(f"{said}; tasks are 0 to {len(workload.tasks) - 1}")
+        return f"{said}{constrained}; {amounts}"
+    return f"{said}; tasks are 0 to {len(workload.tasks) - 1}"

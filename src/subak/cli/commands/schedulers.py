@@ -30,7 +30,7 @@ def schedulers() -> None:
                   "--federation, and docs/reference/federations.md says what each means.")
     console.print("Knows, of run times: " + "; ".join(f"{name}, {text}" for name, text in KNOWLEDGE.items())
                   + ". --estimates says how well.")
-    console.print("A policy of your own: FILE.py:NAME (see the tutorial and the module subak.policy).")
+    console.print("A policy of your own: FILE.py:NAME, or pipe:COMMAND for one in a process (see docs/policies.md).")
 
 
 def accepted(scheduler: Scheduler) -> str:

@@ -17,7 +17,7 @@ from subak.measures.run_folders import load_runs
 from subak.measures.tasks.job_sums import JobSums
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder, scratch_folder
-from subak.policy_files import named_scheduler, policy_file
+from subak.policy_files import is_users, named_scheduler
 from subak.report.console import Console, echo
 from subak.report.terminal import run_panel
 from subak.workload.piped import PIPE, piped_workload
@@ -33,7 +33,7 @@ def simulate(
 
     A workload of the name PIPE is read from standard input.
     """
-    if scenario.workload == PIPE and policy_file(scenario.schedulers[0]) is not None:
+    if scenario.workload == PIPE and is_users(scenario.schedulers[0]):
         raise InputError(f"workload {PIPE}: goes with built-in schedulers; one from a file is run in another process")
     with piped_workload(sys.stdin.buffer) if scenario.workload == PIPE else nullcontext():
         _simulate(scenario, files, out, overwrite, Chunks(*chunked))
@@ -86,7 +86,7 @@ def _run(
     name, seed = scenario.schedulers[0], scenario.seeds[0]
     label = run_label(name, seed, scenario.seeds)
     with RunBars([label], work_of(inputs[0]).tasks, scenario.schedulers) as bars:
-        if isinstance(inputs[0], StoredWorkload) or policy_file(name) is None:
+        if isinstance(inputs[0], StoredWorkload) or not is_users(name):
             bars.begin(label)
             simulate_into(folder, scenario, name, seed, inputs, lambda progress: bars.advance(label, progress),
                           overwrite, chunks)

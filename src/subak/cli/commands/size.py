@@ -16,7 +16,7 @@ from subak.experiment.sizing.size import size as answered
 from subak.experiment.sizing.trials import trying
 from subak.output.places import refuse_folder
 from subak.output.writing import new_folder
-from subak.policy_files import policy_file
+from subak.policy_files import is_users
 from subak.quantities import Amount
 from subak.report.console import Console, bars, echo
 from subak.report.sizing.terminal import sizing_text
@@ -71,7 +71,7 @@ def _answered(question: Question, loaded: tuple[Workload, list[Candidate]], limi
     notice = compiling_notice(scenario.schedulers)
     if notice:
         Console(stderr=True).print(notice, style="dim", soft_wrap=True)
-    alone = at_once == 1 and policy_file(scenario.schedulers[0]) is None  # a policy may loop for ever, or die
+    alone = at_once == 1 and not is_users(scenario.schedulers[0])  # a policy may loop for ever, or die
     with bars(SpinnerColumn(), BarColumn()) as shown, trying(question, loaded, at_once, alone) as submit:
         bar = shown.add_task("", total=len(scenario.seeds))
         return answered(question, loaded, limit, submit, lambda said, done, total: shown.update(

@@ -17,8 +17,9 @@ PROCESSES_MAX = 4096
 @takes_scenario
 def compare(
     schedulers: Annotated[str | None, typer.Option(
-        metavar="NAME,NAME,...", help="Names from `subak schedulers`, with options behind plus signs, or FILE.py:NAME "
-                                      f"for policies of your own [default: {DEFAULT_SCHEDULERS.replace(',', ', ')}].",
+        metavar="NAME,NAME,...", help="Names from `subak schedulers`, with options behind plus signs, or policies of "
+                                      "your own, FILE.py:NAME or pipe:COMMAND "
+                                      f"[default: {DEFAULT_SCHEDULERS.replace(',', ', ')}].",
         show_default=False, autocompletion=completion.separated(completion.scheduler))] = None,
     seeds: Annotated[str | None, typer.Option(
         metavar="1,2,5-8", help="Each scheduler runs once with each seed; several draw the workload anew, see "

@@ -17,9 +17,9 @@ CHUNKS = "A long run"  # heading of the help
 @takes_scenario
 def simulate(
     scheduler: Annotated[str | None, typer.Option(
-        metavar="NAME", help="A name from `subak schedulers`, with options behind plus signs, or FILE.py:NAME for a "
-                             f"policy of your own [default: {DEFAULT_SCHEDULER}].", show_default=False,
-        autocompletion=completion.scheduler)] = None,
+        metavar="NAME", help="A name from `subak schedulers`, with options behind plus signs, or a policy of "
+                             f"your own, FILE.py:NAME or pipe:COMMAND [default: {DEFAULT_SCHEDULER}].",
+        show_default=False, autocompletion=completion.scheduler)] = None,
     seed: Annotated[int | None, typer.Option(
         metavar="N", min=0, help="Seed of the run's random numbers; the same seed gives the same bytes [default: 1].",
         show_default=False)] = None,

@@ -14,7 +14,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.experiment.scenario import Scenario
-from subak.policy_files import policy_file, policy_name
+from subak.policy_files import is_piped, piped_command, policy_file, policy_name
 from subak.workload.samples import workload_folder
 
 DIGEST_DIGITS = 32
@@ -52,12 +52,20 @@ def run_digest(one: Scenario, contents: Contents) -> str:
     values = {
         **msgspec.structs.asdict(one), "workload": contents.of_folder(workload), "workload_digest": "",
         "fleet": "" if one.machines else contents.of_folder(fleet), "fleet_digest": "",
-        "schedulers": name if file is None else [contents.of_file(file), policy_name(name)],
+        "schedulers": _program(name, contents) if file is None else [contents.of_file(file), policy_name(name)],
         **{key: contents.of_file(Path(path)) for key, path in files.items()},
         "code": code_digest(),
     }
     # MessagePack, since JSON has no infinity
     return hashlib.sha256(msgspec.msgpack.encode(values, order="deterministic")).hexdigest()[:DIGEST_DIGITS]
+
+
+def _program(name: str, contents: Contents) -> str | list[str]:
+    """Return a scheduler's name; of one in a process of its own with the digests of the files in its command."""
+    if not is_piped(name):
+        return name
+    files = [path for path in map(Path, piped_command(name)) if path.is_file()]
+    return [name, *map(contents.of_file, files)]
 
 
 @cache

@@ -14,7 +14,7 @@ from subak.workload.table import Workload
 
 # What neither is read by nor drawn by. A field that is missing in one of these only makes for reading too often.
 LATER = {"schedulers", "seeds", "federation", "lotes", "objectives", "faults", "failures", "energy", "check_policy",
-         "parameters", "queues", *RunSettings.__struct_fields__}
+         "answer_timeout", "parameters", "queues", *RunSettings.__struct_fields__}
 OF_FLEETS = {"fleet", "fleet_digest", "machines", "capacity", "scale", "remove", "add_machines"}
 OF_DRAWS = {"resample", "load", "measure_from", "measure_until"}
 FLEETS_KEPT = 16  # they are small beside workloads

@@ -25,7 +25,7 @@ from subak.kernels.state import At, StateAt, type_of, typed
 from subak.placement.claims import KEPT, NO_SUCH_MACHINE, VIOLATED_RULE, Claims
 from subak.placement.interface.hooks import Memory
 from subak.placement.interface.read_only import as_told, read_only
-from subak.placement.schedulers import RUN_TIMES, Scheduler, loaded
+from subak.placement.schedulers import RUN_TIMES, AnyFunction, Scheduler, loaded
 from subak.queues.lanes import Lanes
 from subak.workload.tasks import Tasks
 
@@ -69,12 +69,13 @@ class _Untold(Tasks):
 class PlainPolicy:
     """A user's policy in one run, called as the Python function that it is."""
 
-    def __init__(self, scheduler: Scheduler, tables: Tables) -> None:
+    def __init__(self, scheduler: Scheduler, tables: Tables, hooks: tuple[AnyFunction, ...] = ()) -> None:
+        """Begin a run; *hooks*, on arrival and on departure, are called in the place of the scheduler's functions."""
         self.name = scheduler.name
         self.fault: BaseException | None = None  # what the policy raised
         self.decisions = 0  # times that it was called
-        self.functions = [_function(each) for each in
-                          (scheduler.select_machine, scheduler.on_arrival, scheduler.on_departure)]
+        self.functions = [None if each is None else loaded(each) for each in
+                          (scheduler.select_machine, *(hooks or (scheduler.on_arrival, scheduler.on_departure)))]
         self.tables = tables
         self.fleets = {_places(tables.fleet): _told(tables.fleet, tables.tasks)}  # by where they differ
         told = read_only(as_told(tables.tasks))
@@ -128,18 +129,13 @@ class PlainPolicy:
 
     def _line(self, error: BaseException) -> str:
         """Return the last line of the policy's file that led to the error."""
-        file = next(function.__code__.co_filename for function in self.functions if function is not None)
+        files = [each.__code__.co_filename for each in self.functions if isinstance(each, FunctionType)]
         at, found = error.__traceback__, ""
         while at is not None:
-            if at.tb_frame.f_code.co_filename == file:
-                found = f" ({Path(file).name}, line {at.tb_lineno})"
+            if at.tb_frame.f_code.co_filename in files:
+                found = f" ({Path(files[0]).name}, line {at.tb_lineno})"
             at = at.tb_next
         return found
-
-
-def _function(function: Any) -> FunctionType | None:
-    found: FunctionType | None = None if function is None else loaded(function)  # type: ignore[assignment]
-    return found
 
 
 def _machine(answer: Any) -> int:

@@ -31,6 +31,7 @@ from subak.placement.whole_gangs import build_waiting, no_gangs
 from subak.queues.lanes import build_lanes
 from subak.queues.orders import FAIR_ORDERS
 from subak.simulator.central.by_address import as_they_are, by_address
+from subak.simulator.central.conversation import Conversation
 from subak.simulator.central.delay import build_delay, run_delay
 from subak.simulator.central.fair import build_fair, run_fair
 from subak.simulator.central.gangs import gangs_of
@@ -57,21 +58,24 @@ class CentralLoop(NamedTuple):
     run: Callable[..., int] | None = None  # what a step calls, with the simulation, *states and a number of steps
     states: tuple[Any, ...] = ()
     policy: PlainPolicy | None = None  # of a user, that is called as plain Python
+    talk: Conversation | None = None  # with a scheduler in a process of its own
 
 
 def central_loop(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms) -> CentralLoop:
     """Return the loop of a central scheduler, ready to run. Raises InputError where a plan cannot be made."""
     loop = _loop_of(workload, fleet, scheduler, terms)
-    return loop if scheduler.compiled else _asking(loop, scheduler)
+    return loop if scheduler.compiled else _asking(loop, scheduler, workload, fleet)
 
 
-def _asking(loop: CentralLoop, scheduler: Scheduler) -> CentralLoop:
-    """Return the loop of a policy that stays plain Python, which is asked in each step."""
+def _asking(loop: CentralLoop, scheduler: Scheduler, workload: Workload, fleet: Fleet) -> CentralLoop:
+    """Return the loop of a policy in plain Python, or in a process of its own, which is asked in each step."""
     sim = loop.prepared.simulation
     lanes, memory = loop.states[1:3] if scheduler.select_machine is None else (None, None)
+    talk = Conversation(loop.prepared, workload, fleet, scheduler) if scheduler.command else None
+    hooks = () if talk is None else (talk.on_arrival, talk.on_departure)
     policy = PlainPolicy(scheduler, Tables(sim.fleet, sim.tasks, sim.claims, sim.step.arrived, sim.step.freed, lanes,
-                                           memory))
-    return loop._replace(step=lambda budget: policy.during(lambda: loop.step(budget)), policy=policy)
+                                           memory), hooks)
+    return loop._replace(step=lambda budget: policy.during(lambda: loop.step(budget)), policy=policy, talk=talk)
 
 
 def _loop_of(workload: Workload, fleet: Fleet, scheduler: Scheduler, terms: Terms) -> CentralLoop:
