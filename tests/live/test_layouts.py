@@ -13,10 +13,10 @@ from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, WORKER
 from subak.live.api.errors import UnavailableError
 from subak.live.config import FederationFile, read
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
-from subak.live.node.claims import ATTEMPTS_KEY, Claim
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.global_master.queues import QueueSetup, QueuesFact, beginning_with
 from subak.live.node.layout import OF_A_KIND_MAX, STANDBYS, Layout, Rooms, Timing, number_of_job
+from subak.live.node.store_claims import ATTEMPTS_KEY, Claim
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, random_case, smaller
 from subak.live.torture.torture import run_case
 from subak.live.torture.world import World

@@ -57,7 +57,7 @@ from subak.queues.lanes import (
 from subak.queues.tournament import build_tournament, first_that_fits, note_first
 from subak.simulator.engine.heap import SIZE, build_events, drop_first, insert, push_event
 from subak.simulator.engine.sorting import sort
-from subak.simulator.federated.line import (
+from subak.simulator.federated.delay_line import (
     all_events,
     build_line,
     first_time_of,

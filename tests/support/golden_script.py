@@ -43,8 +43,8 @@ from subak.simulator.engine.heap import SEQUENCE, SIZE, insert
 from subak.simulator.engine.state import LOOP_DONE, NOW
 from subak.simulator.failures.planned import Planned
 from subak.simulator.federated.by_task import states_by_task
+from subak.simulator.federated.delay_line import PUT, TAKEN, all_events
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
-from subak.simulator.federated.line import PUT, TAKEN, all_events
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.network import ARRIVING, enter, release_slot
 from subak.simulator.federated.simulate import open_federated

@@ -19,7 +19,6 @@ from subak.federation.megha.worker import WORKER_ROW
 from subak.live.jobfile.spec import JobSpec
 from subak.live.node import facts, frames
 from subak.live.node.base import SPOKEN
-from subak.live.node.claims import Refusal
 from subak.live.node.facts import ConfigurationFact, Fact, JobFact, MachineFact, ShapeFact
 from subak.live.node.global_master.book import ON_DISK, StoredJob
 from subak.live.node.global_master.history import Happening
@@ -27,6 +26,7 @@ from subak.live.node.global_master.queues import QueuesFact
 from subak.live.node.layout import NUMBERING
 from subak.live.node.local_role import StoredMachine
 from subak.live.node.removal import REMOVE
+from subak.live.node.store_claims import Refusal
 from subak.live.node.worker.worker_node import Identity, Snapshot
 from subak.live.node.written_for import WrittenFor
 from subak.live.process.links import Challenge, Hello, Welcome

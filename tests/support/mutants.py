@@ -130,7 +130,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         "test_readers_rumen.py", "test_readers_sacct.py", "test_readers_pods.py", "test_readers_tr_swf.py",
         "test_readers_of_2019.py", "test_readers_edges.py", "test_readers_alibaba_swim_openb.py",
         "test_readers_in_bounds.py", "test_readers_wfformat.py", "test_readers_frontier.py", "test_kept_of_the_work.py",
-        "test_claims.py", "test_agent.py", "test_agent_vigil.py", "test_live_torture.py")),
+        "test_store_claims.py", "test_agent.py", "test_agent_vigil.py", "test_live_torture.py")),
 }
 # Modules that are about compiling: their tests run with the compiler, which keeps nothing on disk then.
 COMPILED = {"subak.kernels.state", "subak.kernels.numba_internals.addresses", "subak.kernels.numba_internals.calls",

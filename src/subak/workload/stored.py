@@ -18,7 +18,7 @@ from subak.workload.extent import at_load, kept_of, shrinking, tasks_at_load, ta
 from subak.workload.table import Workload, checked_tasks, read_head, refuse_idle
 
 TASKS_READ = 1 << 20  # at a time
-BLOCK = 1 << 16  # rows of a table of which some are kept, that are read together
+ROWS_READ = 1 << 16  # rows of a table of which some are kept, that are read together
 LOOKED_AT = 1 << 22  # arrivals that are looked at together
 
 
@@ -71,7 +71,7 @@ class StoredWorkload:
     columns: tuple[str, ...]  # of the table of tasks
     source: Workload  # what the folder has of jobs and stages
     stage: pl.Series | None = None  # of each stage of the folder its row in *head*, null where left out; None: the same
-    before: np.ndarray | None = None  # int64[block], tasks that are kept before each BLOCK rows of the table
+    before: np.ndarray | None = None  # int64[block], tasks kept before each ROWS_READ rows of the table
     times: float = 1.0  # how much more densely tasks arrive than in the folder
 
     def at_load(self, times: float) -> "StoredWorkload":
@@ -143,7 +143,7 @@ class StoredWorkload:
         if self.stage is None or self.before is None:
             return tasks_at_load(checked_tasks(self._rows(begin, end), self.head), self.times)
         first, last = (int(each) for each in np.searchsorted(self.before, [begin, end - 1], side="right") - 1)
-        rows = checked_tasks(self._rows(first * BLOCK, (last + 1) * BLOCK), self.source)
+        rows = checked_tasks(self._rows(first * ROWS_READ, (last + 1) * ROWS_READ), self.source)
         kept = tasks_kept(rows, self.stage).slice(begin - int(self.before[first]), end - begin)
         return tasks_at_load(kept, self.times)
 
@@ -206,10 +206,10 @@ def _kept(table: pl.LazyFrame, number: pl.Series | None) -> pl.LazyFrame:
 
 
 def _kept_before(folder: Path, number: pl.Series) -> np.ndarray:
-    """Return int64[block]: how many tasks are kept before each BLOCK rows of the table."""
+    """Return int64[block]: how many tasks are kept before each ROWS_READ rows of the table."""
     row = number.is_not_null().arg_true()
     counts = _scan(folder).with_row_index("row").select(
-        (pl.col("row") // BLOCK).alias("block"), pl.col("stage").cast(pl.UInt32, strict=False).is_in(row.implode())
+        (pl.col("row") // ROWS_READ).alias("block"), pl.col("stage").cast(pl.UInt32, strict=False).is_in(row.implode())
     ).group_by("block").agg(pl.col("stage").sum()).sort("block").collect(engine="streaming")
     return np.concatenate([[0], np.cumsum(counts["stage"].to_numpy(), dtype=np.int64)[:-1]])
 

@@ -49,7 +49,6 @@ from subak.federation.messages import (
 )
 from subak.fleet.amounts import give_back, take
 from subak.live.node.base import Link, Put, Serve
-from subak.live.node.claims import HOLDING, WRITTEN_FOR_KEY, Known
 from subak.live.node.facts import (
     CONFIGURATION,
     MACHINE,
@@ -91,6 +90,7 @@ from subak.live.node.removal import (
     remove,
     was_removed,
 )
+from subak.live.node.store_claims import HOLDING, WRITTEN_FOR_KEY, Known
 from subak.live.node.written_for import refuse_another, written_for
 from subak.workload.tasks import Requests
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from subak.errors import InputError, StoreUnfitError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
-from subak.live.node.claims import StoreRefused, TookOver
 from subak.live.node.global_master.global_node import GlobalNode
 from subak.live.node.layout import cluster_of_local, standby_of
 from subak.live.node.local_node import LocalNode
+from subak.live.node.store_claims import StoreRefused, TookOver
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import Links

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.node.base import Cut, Node, Ready
-from subak.live.node.claims import StoreRefused
 from subak.live.node.global_master.global_node import Acknowledged, GlobalNode
 from subak.live.node.global_master.queues import QueuesFact
 from subak.live.node.layout import Peer
 from subak.live.node.local_node import LocalNode
+from subak.live.node.store_claims import StoreRefused
 from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.torture import stores
 from subak.live.torture.case import Case

@@ -87,6 +87,7 @@ from subak.simulator.engine.state import (
     Simulation,
 )
 from subak.simulator.failures.planned import KILLED
+from subak.simulator.federated.delay_line import is_empty
 from subak.simulator.federated.heartbeats.beats import (
     BINADE_END,
     EVENTS_A_ROUND,
@@ -101,7 +102,6 @@ from subak.simulator.federated.heartbeats.beats import (
     measure_round,
 )
 from subak.simulator.federated.heartbeats.idle import HEAR, PASS_OVER
-from subak.simulator.federated.line import is_empty
 from subak.simulator.federated.network import (
     FREE,
     LAST_PROGRESS,

@@ -47,6 +47,20 @@ from subak.simulator.failures.faults import (
     timer_delay,
 )
 from subak.simulator.failures.planned import Planned, nothing_planned
+from subak.simulator.federated.delay_line import (
+    TAKEN,
+    DelayLine,
+    all_events,
+    build_line,
+    event_at,
+    first_time_of,
+    is_empty,
+    join,
+    line_is_first,
+    may_join,
+    take_first,
+    with_longer_line,
+)
 from subak.simulator.federated.heartbeats.beats import (
     IS_ON,
     NEXT_BEAT,
@@ -59,20 +73,6 @@ from subak.simulator.federated.heartbeats.beats import (
     settle,
     take_beat,
     timers,
-)
-from subak.simulator.federated.line import (
-    TAKEN,
-    Line,
-    all_events,
-    build_line,
-    event_at,
-    first_time_of,
-    is_empty,
-    join,
-    line_is_first,
-    may_join,
-    take_first,
-    with_longer_line,
 )
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
@@ -95,7 +95,7 @@ class Network(NamedTuple):
     """Messages on their way, and the roles they go to. An address is a role's first address plus its number."""
 
     events: Events  # its count of sequence numbers is the line's too
-    line: Line
+    line: DelayLine
     beats: Beats
     flight: np.ndarray  # MESSAGE[slot]
     sent: np.ndarray  # float64[slot], seconds

@@ -51,7 +51,6 @@ from subak.federation.messages import (
 )
 from subak.live.jobfile.spec import JobSpec
 from subak.live.node.base import Drop, Put, Serve, Write, within
-from subak.live.node.claims import INCARNATION_KEY, LATEST_JOB_KEY, STOPPED_KEY, WRITTEN_FOR_KEY, Claims
 from subak.live.node.facts import (
     CONFIGURATION,
     JOB,
@@ -75,6 +74,7 @@ from subak.live.node.global_master.walks import STEP_ROWS, Walks
 from subak.live.node.layout import OF_A_KIND_MAX, STANDBYS, Layout, Peer, Timing, serial_of_job
 from subak.live.node.master import cut_rows
 from subak.live.node.removal import settle_removal, tell_removed
+from subak.live.node.store_claims import INCARNATION_KEY, LATEST_JOB_KEY, STOPPED_KEY, WRITTEN_FOR_KEY, Claims
 from subak.live.node.written_for import refuse_another, refuse_removed, written_for
 from subak.queues.tree import Queue, TreeFile
 from subak.workload.tasks import Requests

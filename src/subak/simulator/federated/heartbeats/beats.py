@@ -22,7 +22,17 @@ import numpy as np
 from subak.federation.messages import BEAT, GLOBAL_MASTER, LOCAL_MASTER, NOTED, UPDATE
 from subak.federation.settings import Federation
 from subak.marks import inlined, noinline
-from subak.simulator.federated.line import PUT, TAKEN, Line, build_line, event_at, in_line, is_empty, join, may_join
+from subak.simulator.federated.delay_line import (
+    PUT,
+    TAKEN,
+    DelayLine,
+    build_line,
+    event_at,
+    in_line,
+    is_empty,
+    join,
+    may_join,
+)
 
 TOUCHED = -1  # of `owed`: something has arrived there since it was last looked at
 # round
@@ -38,7 +48,7 @@ UNSETTLED_MAX = 1 << 30  # rounds that are passed over before they are all accou
 class Beats(NamedTuple):
     """The timers of heartbeats, in order, and what is known of a round in the binade of the present."""
 
-    line: Line  # timers: an event's item is its message's slot, its place the number of its local master
+    line: DelayLine  # timers: an event's item is its message's slot, its place the number of its local master
     last: np.ndarray  # float64[local_master], when the last of its rounds that were passed over began; -1 once that is
     # noted everywhere
     round: np.ndarray  # float64[13], seconds: HEARTBEAT ... NOTED_SECONDS of service; BINADE_END, -inf where nothing is

@@ -8,6 +8,7 @@ from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.megha.topology import Rules
 from subak.marks import inlined, noinline
 from subak.simulator.engine.heap import SEQUENCE
+from subak.simulator.federated.delay_line import PUT, TAKEN, event_at
 from subak.simulator.federated.heartbeats.beats import (
     ANSWERED,
     BEAT_SECONDS,
@@ -27,7 +28,6 @@ from subak.simulator.federated.heartbeats.beats import (
     note_next,
 )
 from subak.simulator.federated.heartbeats.no_news import has_no_news, hear, note_beats, waits_for_news
-from subak.simulator.federated.line import PUT, TAKEN, event_at
 
 HEAR, PASS_OVER = range(2)  # what `serve_idle` is asked for
 

@@ -14,7 +14,11 @@ from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import GLOBAL_MASTER
 from subak.live.api.errors import UnavailableError
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
-from subak.live.node.claims import (
+from subak.live.node.frames import Claim
+from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
+from subak.live.node.global_master.queues import QueueSetup
+from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing, number_of_job, serial_of_job
+from subak.live.node.store_claims import (
     BEHIND_KEY,
     HOLD_S,
     IDENTITY_KEY,
@@ -27,10 +31,6 @@ from subak.live.node.claims import (
     adopt,
     is_behind,
 )
-from subak.live.node.frames import Claim
-from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
-from subak.live.node.global_master.queues import QueueSetup
-from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing, number_of_job, serial_of_job
 from subak.live.torture import stores
 from subak.live.torture.case import STORES, Case, Fault, JobCase, MachineCase, random_case
 from subak.live.torture.process import write
