@@ -227,6 +227,14 @@ def test_compare_two_schedulers_and_two_seeds(run, small, tmp_path):
     assert (tmp_path / "pictures" / "comparison.svg").read_text().startswith("<svg")
 
 
+def test_a_log_in_the_place_of_a_workload_is_told_from_one(run, tmp_path):
+    (tmp_path / "sacct.txt").write_text("JobID|State\n")
+    file = tmp_path / "sacct.txt"
+    said = run("inspect", file)
+    assert (said.code, said.err) == (
+        2, f"subak: {file}: is a file, not a workload's folder: subak convert FORMAT {file} --out W makes one\n")
+
+
 def test_compare_the_sample(run):
     result = run("compare", "--schedulers", "first-fit,greedy")
     assert result.code == 0
@@ -279,7 +287,7 @@ def test_overwrite_replaces_only_what_is_ours(run, small, tmp_path):
     (("no-such-folder",), "no-such-folder/workload.toml: no such file"),
     (("--capacity", "cpu=1"), "capacity: is that of alike machines"),
     (("--machines", "10"), "capacity: must name each of cpu, memory once"),
-    (("--machines", "10", "--capacity", "gpu=1"), "unknown gpu; missing cpu, memory (cpu=0"),
+    (("--machines", "10", "--capacity", "gpu=1"), "unknown gpu; missing cpu, memory, which tasks ask for (cpu=0"),
     (("--machines", "10", "--capacity", "cpu=much"), "--capacity: must be RESOURCE=AMOUNT"),
     (("--machines", "10", "--capacity", "cpu=1", "--capacity", "memory=-1"), "memory"),
     (("--machines", "10", "--fleet", "F"), "fleet and machines: give one of them"),

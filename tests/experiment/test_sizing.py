@@ -176,6 +176,17 @@ def test_hopeless_tasks_are_counted_with_their_reason():
     assert hopeless(workload, Candidate("cpu 4", fleet_of((4,)), None)) == ""
 
 
+def test_tasks_that_can_never_run_are_said_to_be_sized_apart_where_they_are_a_queues_own():
+    workload = plain((0, 1, 4), (1, 1, 2), (2, 1, 4))
+    candidate = Candidate("cpu 2", fleet_of((2,)), None)
+
+    def words(*queues):
+        return hopeless(replace(workload, jobs=workload.jobs.with_columns(queue=pl.Series(queues))), candidate)
+    assert words("gpu/ann", "cpu/bob", "gpu/bob").endswith(
+        "has 2 (all in gpu: --only-queue cpu leaves them out, and they are sized apart)")
+    assert words("gpu/ann", "gpu/bob", "gpu/bob").endswith("has 2")  # there is no other
+
+
 def test_the_search_begins_at_the_load_and_ends_where_nothing_waits():
     workload = plain(*((each, 10.0, 1, 2) for each in range(100)), resources=TWO)
     candidate = Candidate("x", fleet_of((1, 4), resources=TWO), None)
@@ -515,9 +526,9 @@ def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
     assert "time limits of users:" not in out  # first-fit asks for no run times
     assert code == 0 and out.startswith("Buy 2 machines of cpu=1,memory=1Gi: "), said
     code, _, said = run(*asked, "cpu=1,memory=1Gi")
-    assert code == 2 and "--kind: must name each of cpu, memory, gpu once; missing gpu (gpu=0 for" in said
+    assert code == 2 and "--kind: must name each of cpu, memory, gpu once; missing gpu, which tasks ask for" in said
     code, _, said = run(*asked, "cpu=1", "--only-queue", "cpu")
-    assert code == 2 and "--kind: must name each of cpu, memory once; missing memory (memory=0 for" in said
+    assert code == 2 and "--kind: must name each of cpu, memory once; missing memory, which tasks ask for" in said
     (tmp_path / "mix.toml").write_text("[[machines]]\ncount = 1\ncapacity = { cpu = 1 }\n")
     code, _, said = run("size", tmp_path / "W", "--objective", "wait.max < 1s", *ONE, "--mix", tmp_path / "mix.toml")
     assert code == 2 and "mix.toml: capacity: must name each of cpu, memory, gpu once" in said

@@ -65,7 +65,7 @@ def nothing_is_left(lab):
     until(lambda: not left(lab.folder), 30, lambda: "\n".join(left(lab.folder)))
 
 
-def submitted(lab, client, name, seconds=0.0, queue="research", more=""):
+def submitted(lab, client, name, seconds=0.0, queue="default", more=""):
     return client.submit(lab.stamped(name, seconds) + f"queue: {queue}\n{more}")
 
 
@@ -211,7 +211,7 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     monkeypatch.setenv("SUBAK_FEDERATION", str(lab.folder))
     seen = Seen(lab)
     seen.until("ready after")
-    assert run("run", "--queue", "web", "--resource", "cpu=100m", "--resource", "memory=16Mi", "--", "echo", "hello")[
+    assert run("run", "--resource", "cpu=100m", "--resource", "memory=16Mi", "--", "echo", "hello")[
         :2] == (0, "hello\n")
     assert [machine["state"] for machine in msgspec.json.decode(run("machines", "-o", "json")[1])] == ["ready"] * 2
     assert run("up", lab.folder)[2] == f"subak: {lab.folder}: another process uses this folder\n"
@@ -233,7 +233,7 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     assert out.endswith(" all processes have ended\n")
     assert left(lab.folder) == []
     assert lab.stamps("long.0.end") == []
-    assert job.id == "g0-1"
+    assert job.id == "g0-2"
     return stopping, time.time()
 
 
@@ -243,9 +243,9 @@ def _what_ran_runs_again_and_nothing_outlives_kill_nine(lab, stopping, stopped):
     seen.until("ready after")
     until(lambda: len(lab.stamps("long.0.start")) == 2)
     with lab.client() as client:
-        client.cancel("g0-1")
-        assert client.wait("g0-1").outcome == "cancelled"
-        first, over, second, _ = client.history("g0-1")
+        client.cancel("g0-2")
+        assert client.wait("g0-2").outcome == "cancelled"
+        first, over, second, _ = client.history("g0-2")
         assert [each.what for each in (first, over, second)] == ["began", "attempt stopped", "began"]
         one, two = lab.stamps("long.0.start")
         assert abs(first.at - one) < 1 and stopping < over.at < stopped and abs(second.at - two) < 1
@@ -273,14 +273,14 @@ def _what_was_killed_runs_again_detached(lab, later, began):
         first = client.history(later)[0]
         assert (first.what, first.at) == ("began", began)
         script = f"trap '' TERM; touch {lab.folder}/deaf; while :; do sleep 1; done"
-        job = client.submit("metadata: {name: deaf}\nqueue: web\nresources: {cpu: 100m, memory: 16Mi}\n"
+        job = client.submit("metadata: {name: deaf}\nresources: {cpu: 100m, memory: 16Mi}\n"
                             f'grace_period: 10m\ncommand: [sh, -c, "{script}"]\n')
         until((lab.folder / "deaf").exists)
     down = lab.command("down", lab.folder, "--now")
     assert down.communicate(timeout=PATIENCE_S)[0] == f"{lab.folder}: all processes have ended\n"
     assert down.returncode == 0
     assert left(lab.folder) == []
-    assert job.id.startswith("g1-")
+    assert job.id.startswith("g0-")
 
 
 def test_a_mistake_in_a_file_ends_it_at_once(lab):
@@ -334,7 +334,7 @@ def test_a_terminal_shows_all_there_is(lab):
         return words in seen
 
     until(lambda: shown(b": ready"), 2 * PATIENCE_S)
-    for words in (b"speaks for its cluster", b"standby", b"guarantee", b"research", b"a1", b"in use"):
+    for words in (b"speaks for its cluster", b"standby", b"guarantee", b"default", b"a1", b"in use"):
         until(lambda words=words: shown(words))
     up.send_signal(signal.SIGINT)
     time.sleep(0.05)

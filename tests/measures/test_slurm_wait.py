@@ -128,8 +128,8 @@ def test_the_wait_of_the_log_is_that_of_sacct(run, tmp_path):
     assert text.startswith("Buy 5 machines of cpu=1,memory=1Gi: Slurm jobs wait less than 1 s on average and tasks ")
     assert "machines of that time: slurm_wait.mean 17.5 s; wait.mean 25 s." in text
     assert ("wait is of tasks: 3 jobs have 6, and each counts. slurm_wait counts what Slurm calls a job, an element of "
-            "an array, or all nodes of a job: 4 here. job_wait counts a job once") in text
+            "an array, or all nodes of a job: 4 in all. job_wait counts a job once") in text
     _, out, _ = run("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", *objectives[:2], "--seeds", "1",
                     "--processes", "1")
-    assert ("slurm_wait counts what Slurm calls a job: an element of an array, or all nodes of a job: 4 here."
+    assert ("slurm_wait counts what Slurm calls a job: an element of an array, or all nodes of a job: 4 in all."
             ) in " ".join(out.split())

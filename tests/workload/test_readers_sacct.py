@@ -76,7 +76,8 @@ def test_a_dump_begins_with_its_first_end(tmp_path):
 
 def test_what_stands_in_for_eligible_is_said(tmp_path):
     without = HEAD.replace("|Eligible", "|Other")
-    assert read(tmp_path, job(), head=without).remarks["arrival is"].startswith("Submit: no job has Eligible, so waits")
+    said = read(tmp_path, job(), head=without).remarks["arrival is"]
+    assert said.startswith("Submit: no job has Eligible (sacct --format=...,Eligible), so waits include")
     assert "arrival is" not in read(tmp_path, job()).remarks
 
 
@@ -248,7 +249,7 @@ def test_a_missing_time_limit_is_a_remark(tmp_path):
     line = f"100|COMPLETED|{MONDAY}|{MONDAY}|01:00:00|cpu=8,mem=16G,node=1"
     for conversion in (read(tmp_path, line, head=head), read(tmp_path, job(limit="UNLIMITED"))):
         assert len(conversion.workload.tasks) == 1
-        assert conversion.remarks["estimates"] == "none: no job that is kept has a Timelimit"
+        assert conversion.remarks["estimates"].startswith("none: no job that is kept has a Timelimit (sacct --format")
     assert "estimates" not in read(tmp_path, job(), job("101", limit="")).remarks
 
 

@@ -117,8 +117,10 @@ def _say_overcommitted(timeline: pl.DataFrame, resources: list[str]) -> None:
     said = " and ".join(f"{share:.1%} of its {name}"
                         for name, share in measures.overcommitted(timeline, resources).items())
     if said:
-        logging.getLogger("subak").warning(f"recorded: the log's tasks ask for more than the fleet has, up to {said}: "
-                                           "their scheduler gave less than they asked for, or had other machines")
+        logging.getLogger("subak").warning(
+            f"recorded: the log's tasks ask for more than the fleet has, up to {said} in the mean of one of "
+            f"{len(timeline):,} intervals, and more at times: their scheduler gave less than they asked for, or had "
+            "other machines")
 
 
 def asked_of(scenario: Scenario, window: Window) -> Asked:

@@ -134,7 +134,8 @@ def uniform_fleet(
     unknown, missing = sorted(set(capacity) - set(names)), [name for name in names if name not in capacity]
     if unknown or missing:
         wrong = [f"unknown {', '.join(unknown)}"] if unknown else []
-        lacking = [f"missing {', '.join(missing)} ({missing[0]}=0 for machines without it)"] if missing else []
+        why = "" if asked is None else ", which tasks ask for"
+        lacking = [f"missing {', '.join(missing)}{why} ({missing[0]}=0 for machines without it)"] if missing else []
         needed = [name for name in names if asked is None or name in asked] or names
         raise InputError(f"{what}: must name each of {', '.join(needed)} once; {'; '.join(wrong + lacking)}")
     machines = pl.DataFrame({"machine": [str(number) for number in range(count)]}, schema={"machine": pl.String})

@@ -87,7 +87,7 @@ def idle_while_waiting(timeline: pl.DataFrame, resources: list[str]) -> dict[str
 
 
 def overcommitted(timeline: pl.DataFrame, resources: list[str]) -> dict[str, float]:
-    """Return, of those resources of which more was used than there was, the most used at once, as share of capacity."""
+    """Return, of the resources of which more was used than there was, the largest mean of an interval, as a share."""
     most = {name: _number((timeline[f"used_{name}"] / timeline[f"capacity_{name}"]).max()) for name in resources}
     return {name: share for name, share in most.items() if share > 1}
 

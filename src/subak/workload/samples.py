@@ -25,10 +25,13 @@ def sample_names() -> list[str]:
 def workload_folder(text: str) -> Path:
     """Return the folder of a shipped workload by its name, else the folder of that name (a ``./`` before it tells).
 
-    A workload that comes through a pipe has the name PIPE.
+    A workload that comes through a pipe has the name PIPE. Raises InputError for a file.
     """
     piped = piped_folder() if text == PIPE else None
-    return piped or (Path(text) if is_path(text) else sample_folder(text))
+    found = piped or (Path(text) if is_path(text) else sample_folder(text))
+    if found.is_file():
+        raise InputError(f"{text}: is a file, not a workload's folder: subak convert FORMAT {text} --out W makes one")
+    return found
 
 
 def is_path(text: str) -> bool:

@@ -29,7 +29,7 @@ def up(
              "added [default: one, with all cores and memory for tasks; or one for each of --clusters].")] = None,
     queue: Annotated[list[str] | None, typer.Option(
         "--queue", metavar="NAME[=WEIGHT]", show_default=False,
-        help="A queue; once for each [default: research and web].")] = None,
+        help="A queue; once for each [default: one, named default].")] = None,
     capacity: Annotated[str | None, typer.Option(
         "--capacity", metavar="cpu=N,memory=N", show_default=False,
         help="The capacity of each worker, such as cpu=2,memory=4Gi [default: an equal part of this machine, "

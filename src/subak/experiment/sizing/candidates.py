@@ -16,6 +16,7 @@ from subak.toml_files import read_toml
 from subak.workload.table import Workload
 
 PART_COUNT_MAX = 100_000  # machines of a part of a mix
+QUEUES_SAID_MAX = 3  # of tasks that can never run
 
 
 class Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -127,4 +128,10 @@ def hopeless(workload: Workload, candidate: Candidate) -> str:
     if not found:
         return ""
     most = max(found, key=lambda shape: tasks[shape])
-    return f"{sum(tasks[shape] for shape in found):,} tasks can never run: one {reasons[most]}"
+    stages = workload.stages["job"].to_numpy()[np.isin(prepared.shapes.of_stage, found)]
+    first = workload.jobs["queue"].str.split("/").list.first()
+    theirs = first.gather(np.unique(stages)).unique().sort()
+    others = first.filter(~first.is_in(theirs.implode())).mode().sort()
+    apart = "" if len(theirs) > QUEUES_SAID_MAX or others.is_empty() else (
+        f" (all in {' and '.join(theirs)}: --only-queue {others[0]} leaves them out, and they are sized apart)")
+    return f"{sum(tasks[shape] for shape in found):,} tasks can never run: one {reasons[most]}{apart}"

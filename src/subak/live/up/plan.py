@@ -18,7 +18,7 @@ CLUSTERS = "abcdefgh"
 WORKERS_MAX = 64
 CLUSTERS_MADE = 2  # where there are workers enough, and nobody says how many
 MEMORY_PART = 4, 5  # of this machine's memory that tasks may have; the rest is for the federation, and all else
-QUEUES = (("research", 1.0), ("web", 1.0))  # where none are named: one for each global master
+QUEUES = (("default", 1.0),)  # where none are named
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML without quotes
 
 

@@ -151,8 +151,10 @@ def _counted(sizing: Sizing) -> Iterator[str]:
     if sizing.jobs == sizing.tasks:
         return
     objectives, have = objectives_of(sizing), "has" if sizing.jobs == 1 else "have"
+    if sizing.slurm_jobs < sizing.tasks:
+        yield "Nodes of one job may share a machine, as in Slurm they may not: a job of 8 can run on 4 larger machines."
     of_tasks = [each for each in objectives if each.measure in OF_TASKS]
-    slurm = f"an element of an array, or all nodes of a job: {sizing.slurm_jobs:,} here"
+    slurm = f"an element of an array, or all nodes of a job: {sizing.slurm_jobs:,} in all"
     if of_tasks:
         together = sizing.slurm_jobs < sizing.tasks
         once = f" {SLURM_WAIT} counts what Slurm calls a job, {slurm}." if together else ""

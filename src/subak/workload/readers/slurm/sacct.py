@@ -19,7 +19,8 @@ says on which clocks. Unknown, None, 0 and 4294967295 are unknown. A `|` in JobN
 - 123_4 is element 4 of the array 123. The elements of an array are tasks of one job, each started by itself. The parts
   of a heterogeneous job (123+0, 123+1) are jobs.
 - A job of several nodes (NNodes; where it is missing, node= of the TRES, then NTasks) is a gang of as many tasks, which
-  start together and ask for equal parts of what the job asks for.
+  start together and ask for equal parts of what the job asks for. Several of them may be on one machine, as nodes of a
+  job are not in Slurm: on larger machines a job of 8 nodes can run on fewer than 8.
 - It asks for what it held (AllocTRES), or with `--amounts requested` for what its user asked for (ReqTRES), each where
   the file has it, else for the other: cpu, mem (in MiB; a letter is 1024-fold) and gres/gpu (where only gres/gpu:TYPE
   are given, their sum). What --exclusive and --mem=0 hold is only in AllocTRES. Other TRES are remarked, and not
@@ -88,8 +89,9 @@ INSTANTS, DURATIONS = ("Submit", "Eligible", "Start", "End"), ("Elapsed", "Timel
 LEVELS = ("Partition", "Account", "User")  # of queues
 PIPES = Dialect("|", free="JobName")
 STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
-NO_ESTIMATES = "none: no job that is kept has a Timelimit"
-NO_ELIGIBLE = "Submit: no job has Eligible, so waits include the time that a job was held or depended on others"
+NO_ESTIMATES = "none: no job that is kept has a Timelimit (sacct --format=...,Timelimit)"
+NO_ELIGIBLE = ("Submit: no job has Eligible (sacct --format=...,Eligible), so waits include the time that a job was "
+               "held or depended on others")
 HOURS_BEFORE = 1.0  # before the first end in a file: with more, it lists of earlier jobs only those still there
 STILL_RUNS = "still runs, and how long it has run is not given"
 AGAIN = "its job was submitted again later, or stands there twice"
