@@ -17,12 +17,16 @@ import pytest
 
 from federations import PATIENCE_S, Folder, left, until
 from subak.cli.live.up_screen import how_to_ask
+from subak.live.api.models import QueueView
 from subak.live.client.settings import read_settings, usual_file
 from subak.live.config import FederationFile, WorkerFile, read
 from subak.live.up.folder import Home, free_ports, members_of
+from subak.live.up.picture import Picture, look
 from subak.live.up.plan import Wish, files_of, parse_capacity, parse_queue, planned
 
 HOME = {"HOME": "/nonexistent"}
+OF_BEFORE = "1 job from before goes on (subak list); subak cancel --all ends it"
+STOPPED = "1 running task was stopped; it starts again from the beginning at subak up"
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +198,20 @@ def test_the_folder_that_is_to_be_exported_is_named_from_the_root(tmp_path, monk
     assert how_to_ask(Path("my lab")).endswith(f"export SUBAK_FEDERATION='{tmp_path}/my lab'")
 
 
+def test_what_goes_on_and_what_is_stopped_is_counted_over_the_top_of_the_tree():
+    def picture(*counts):
+        return Picture(queues=tuple(QueueView(path=path, weight=1, guarantee=1, dominant_share=0, jobs=jobs,
+                                              running=running) for path, jobs, running in counts))
+
+    two = picture(("", 9, 9), ("a", 2, 1000), ("a/b", 2, 1000), ("web", 6, 1))
+    assert two.of_before() == ["8 jobs from before go on (subak list); subak cancel --all ends them"]
+    assert two.stopped() == ["1,001 running tasks were stopped; they start again from the beginning at subak up"]
+    one, none = picture(("web", 1, 1)), picture(("web", 0, 0))
+    assert (one.of_before(), one.stopped(), none.of_before(), none.stopped()) == ([OF_BEFORE], [STOPPED], [], [])
+    assert (Picture().of_before(), Picture().stopped()) == (
+        [], ["tasks that ran, if any, start again from the beginning at subak up"])
+
+
 def test_down_without_up(lab, run):
     assert run("down", lab.folder) == (2, "", f"subak: {lab.folder}: no federation runs here\n")
 
@@ -225,12 +243,14 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
         seen.until(f"{name} is started again")
         seen.until(f" {name}: ready")
     assert len(lab.stamps("long.0.start")) == 1  # it outlived them
+    until(lambda: look(lab.settings).stopped() == [STOPPED])  # g0 knows again what runs
     stopping = time.time()
     code, out = seen.end(signal.SIGINT)
     assert code == 0
     waits = [line.split(" ", 1)[1] for line in out.splitlines() if "waiting for" in line]
     assert waits == ["waiting for workers", "waiting for tasks", "waiting for masters"]
     assert out.endswith(" all processes have ended\n")
+    assert f" {STOPPED}\n" in out
     assert left(lab.folder) == []
     assert lab.stamps("long.0.end") == []
     assert job.id == "g0-2"
@@ -241,6 +261,7 @@ def _what_ran_runs_again_and_nothing_outlives_kill_nine(lab, stopping, stopped):
     time.sleep(1)  # so that what a restart makes up is told from what was
     seen = Seen(lab)
     seen.until("ready after")
+    assert next(seen.process.stdout).endswith(f" {OF_BEFORE}\n")
     until(lambda: len(lab.stamps("long.0.start")) == 2)
     with lab.client() as client:
         client.cancel("g0-2")
@@ -264,7 +285,7 @@ def _what_was_killed_runs_again_detached(lab, later, began):
     out, _ = up.communicate(timeout=2 * PATIENCE_S)
     assert up.returncode == 0, out
     assert re.fullmatch(rf"{lab.folder}: ready after [\d.]+ s, as process \d+; subak down {lab.folder} ends it\n"
-                        rf"ask it with: .*: export SUBAK_FEDERATION={lab.folder}\n", out)
+                        rf"{re.escape(OF_BEFORE)}\nask it with: .*: export SUBAK_FEDERATION={lab.folder}\n", out)
     again = lab.command("up", lab.folder, "--detach")
     assert again.communicate(timeout=PATIENCE_S)[0].startswith(f"subak: {lab.folder}: a federation runs here already")
     assert again.returncode == 2
@@ -277,7 +298,7 @@ def _what_was_killed_runs_again_detached(lab, later, began):
                             f'grace_period: 10m\ncommand: [sh, -c, "{script}"]\n')
         until((lab.folder / "deaf").exists)
     down = lab.command("down", lab.folder, "--now")
-    assert down.communicate(timeout=PATIENCE_S)[0] == f"{lab.folder}: all processes have ended\n"
+    assert down.communicate(timeout=PATIENCE_S)[0] == f"{STOPPED}\n{lab.folder}: all processes have ended\n"
     assert down.returncode == 0
     assert left(lab.folder) == []
     assert job.id.startswith("g0-")

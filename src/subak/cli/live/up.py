@@ -49,9 +49,9 @@ def up(
     """Start a federation on this machine: two global masters, clusters with their standbys, workers.
 
     One worker has all cores of this machine, and 4/5 of its memory, for tasks. The first start creates the folder, with
-    a file for each process; later starts reuse it, and no job is lost. All ports are on 127.0.0.1. A process that dies
-    is restarted. Ctrl-C stops all in order: running tasks are ended, and run again after the next start; a second
-    Ctrl-C kills. The exit code is 0 either way.
+    a file for each process; later starts reuse it, and open jobs go on. All ports are on 127.0.0.1. A process that dies
+    is restarted. Ctrl-C stops all in order: running tasks are stopped, and start again from the beginning at the next
+    start; a second Ctrl-C kills. The exit code is 0 either way.
 
     - `subak up` starts one in ./subak-federation; in the same folder `subak run --queue web -- echo hello` asks it.
     - `subak up lab --workers 4 --queue research=2 --queue web` divides this machine among four workers;
@@ -81,13 +81,15 @@ def up(
 
 def _detach(folder: Path) -> None:
     from subak.cli.live.up_screen import how_to_ask  # noqa: PLC0415  (see above)
-    from subak.live.up.control import start_detached  # noqa: PLC0415
+    from subak.live.up.control import picture_of, start_detached  # noqa: PLC0415
     from subak.live.up.folder import members_of  # noqa: PLC0415
 
     began = time.monotonic()
     arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
     pid = start_detached(folder, arguments, READY_S)
     echo(f"{folder}: ready after {time.monotonic() - began:.1f} s, as process {pid}; subak down {folder} ends it")
+    for words in picture_of(folder).of_before():
+        echo(words)
     echo(how_to_ask(folder))
     remark(members_of(folder)[1])
 
@@ -98,10 +100,13 @@ def down(
 ) -> None:
     """Stop the federation of a folder and wait until it has ended; no job is lost.
 
+    Running tasks are stopped, and start again from the beginning at the next `subak up`; waiting ones wait on.
+
     - `subak down` stops the one in ./subak-federation.
     - `subak down lab --now` does not wait for tasks that take long to end.
     """
     from subak.live.up.control import stop  # noqa: PLC0415
 
-    stop(folder, now, END_S)
+    for words in stop(folder, now, END_S).stopped():
+        echo(words)
     echo(f"{folder}: all processes have ended")

@@ -44,7 +44,7 @@ def _greet(home: Home) -> None:
 
 def how_to_ask(folder: Path) -> str:
     """Return a line that says how commands find the federation of a folder, from wherever they are typed."""
-    return (f"ask it with: subak run, list, --help; from other folders after: export "
+    return (f"ask it with: subak submit, run, list, --help; from other folders after: export "
             f"{FEDERATION}={shlex.quote(str(folder.absolute()))}")
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from subak.errors import InputError, RunError
 from subak.live.agent.processes.proc import send
-from subak.live.up.folder import READY, lines_after, runs_in
+from subak.live.client import read_settings
+from subak.live.up.folder import CLIENT, READY, lines_after, runs_in
+from subak.live.up.picture import Picture, look
 
 LOOK_S = 0.05
 
@@ -37,17 +39,30 @@ def start_detached(folder: Path, arguments: list[str], seconds: float) -> int:
     raise RunError(f"{folder}: not ready after {seconds:g} s; {log} says why, and `subak down {folder}` ends it")
 
 
-def stop(folder: Path, at_once: bool, seconds: float) -> None:
-    """End the federation that runs in a folder, and wait for its end. Raises InputError where none runs, RunError."""
+def picture_of(folder: Path) -> Picture:
+    """Return what is to be seen of a folder's federation; nothing where its files are broken, so that it can end."""
+    try:
+        return look(read_settings(folder / CLIENT))
+    except InputError:
+        return Picture()
+
+
+def stop(folder: Path, at_once: bool, seconds: float) -> Picture:
+    """End the federation that runs in a folder, and wait for its end; return how it stood before.
+
+    Raises InputError where none runs, RunError.
+    """
     found = runs_in(folder)
     if found is None:
         raise InputError(f"{folder}: no federation runs here")
+    before = picture_of(folder)
     send(found.pid, signal.SIGQUIT if at_once else signal.SIGTERM)
     until = time.monotonic() + seconds
     while found.is_there():
         if time.monotonic() > until:
             raise RunError(f"{folder}: process {found.pid} still waits for tasks after {seconds:g} s; --now kills them")
         time.sleep(LOOK_S)
+    return before
 
 
 def _last(log: Path) -> str:

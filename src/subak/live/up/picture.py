@@ -9,6 +9,7 @@ from subak.live.api.models import MachineView, MasterView, QueueView
 from subak.live.client import Client, ClientSettings
 
 EVERY_S, TIMEOUT_S = 0.5, 2.0
+AGAIN = "again from the beginning at subak up"
 
 
 class Picture(NamedTuple):
@@ -22,6 +23,24 @@ class Picture(NamedTuple):
         """Whether all masters serve, and that many machines may be used."""
         return bool(self.masters) and all(master.state == "ready" for master in self.masters) and (
             sum(machine.state == "ready" for machine in self.machines) >= machines)
+
+    def of_before(self) -> list[str]:
+        """Say that jobs which were open before a start go on: a line, or none."""
+        jobs = sum(queue.jobs for queue in self._top())
+        go, them = ("job from before goes", "it") if jobs == 1 else ("jobs from before go", "them")
+        return [f"{jobs:,} {go} on (subak list); subak cancel --all ends {them}"] if jobs else []
+
+    def stopped(self) -> list[str]:
+        """Say what becomes of tasks that run when all is ended: a line, or none."""
+        if not self.queues:
+            return [f"tasks that ran, if any, start {AGAIN}"]
+        tasks = sum(queue.running for queue in self._top())
+        were, start = ("task was", "it starts") if tasks == 1 else ("tasks were", "they start")
+        return [f"{tasks:,} running {were} stopped; {start} {AGAIN}"] if tasks else []
+
+    def _top(self) -> list[QueueView]:
+        """Return the queues at the top, whose numbers hold those below them."""
+        return [queue for queue in self.queues if queue.path and "/" not in queue.path]
 
 
 class Watcher:

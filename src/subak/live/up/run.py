@@ -10,7 +10,7 @@ from subak import exit_codes
 from subak.errors import RunError
 from subak.live.up.children import Child, Children
 from subak.live.up.folder import READY, STARTING, WITHOUT_WORKER, WORKER, Home, lines_after
-from subak.live.up.picture import Picture, Watcher
+from subak.live.up.picture import Picture, Watcher, look
 from subak.live.up.signals import Signals
 
 TICK_S = 0.1
@@ -52,8 +52,7 @@ class Up:
         with Signals() as signals:
             try:
                 self.home.note(STARTING)
-                for words in self.home.broken:
-                    self.say(words)
+                self._say_all(self.home.broken)
                 self.watcher.start()
                 self._serve(signals)
             finally:
@@ -69,7 +68,9 @@ class Up:
         while number == 0:
             self._tick(time.monotonic())
             number = signals.wait(TICK_S)
+        stopped = look(self.watcher.settings).stopped()
         if number == signal.SIGQUIT:
+            self._say_all(stopped)
             return
         self.say("ending; once more ends at once")
         waited = ""
@@ -80,8 +81,9 @@ class Up:
                 self.say(f"waiting for {words}")
             self.show(State(self.watcher.picture, self.children.all, self.is_ready, words))
             if signals.wait(TICK_S / 2):
-                self.say("killing what still runs")
+                self._say_all([*stopped, "killing what still runs"])
                 return
+        self._say_all(stopped)
         self.say("all processes have ended")
 
     def _tick(self, now: float) -> None:
@@ -98,6 +100,7 @@ class Up:
             self.home.note(READY)
             self.say(f"ready after {now - self.began:.1f} s: {len(self.watcher.picture.masters)} masters, "
                      f"{workers} machines")
+            self._say_all(self.watcher.picture.of_before())
         self.show(State(self.watcher.picture, self.children.all, self.is_ready, ""))
 
     def _died(self, child: Child, code: int) -> None:
@@ -119,6 +122,10 @@ class Up:
             for line, offset in lines_after(child.log, self.read[name]):
                 self.read[name] = offset
                 self.say(f"{name}: {_words(line)}")
+
+    def _say_all(self, lines: list[str]) -> None:
+        for words in lines:
+            self.say(words)
 
     def say(self, words: str) -> None:
         """Note that something has happened."""
