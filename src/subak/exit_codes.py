@@ -19,7 +19,8 @@ MEANINGS = {
     STORE_UNFIT: "the store of a master is damaged, or not the one in use; retrying does not help, see docs/stores.md",
     TIMED_OUT: "only `subak run`: the command ran longer than `--time-limit`",
     NOT_RUN: "only `subak run`: the command could not be run, or was lost",
-    INTERRUPTED: "interrupted by Ctrl-C, and nothing half-written is left; of `subak run`: the job was cancelled",
+    INTERRUPTED: "interrupted by Ctrl-C, and nothing half-written is left; of `subak run`: the job was cancelled; "
+                 "of `subak submit --wait`, `logs` and `watch`: jobs go on",
     UNREAD: "the reader of the output is gone (a closed pipe)",
     EXIT_ENDED: "ended by SIGTERM; nothing half-written is left",
 }

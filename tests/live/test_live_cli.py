@@ -449,14 +449,60 @@ def test_run_that_is_cancelled_or_lost(serving, run):
 
 
 def test_ctrl_c_cancels_what_runs(serving, run, monkeypatch):
-    def interrupted(self, timeout=None):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr("threading.Thread.join", interrupted)
         code, _, err = run("run", "--queue", "research/ada", "--", "sleep")
     assert (code, err) == (130, "subak: g0-0 is cancelled\n")
     assert serving.services["g0"].jobs_by_id["g0-0"].view().outcome == "cancelled"
+
+
+ASKING = {  # the commands of a live federation that ask its masters
+    "submit": ("job.yaml",), "run": ("sleep",), "rerun": ("g0-0",), "list": (), "describe": ("g0-0",),
+    "logs": ("g0-0",), "watch": ("g0-0",), "cancel": ("g0-0",), "preempt": ("g0-0.0",), "machines": (),
+    "cordon": ("m0",), "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-0",), "apply": ("job.yaml",)}
+BY_SIGNALS = {"up", "down", "global-master", "local-master", "worker", "store"}
+
+
+def interrupted(*_arguments, **_more):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("word", [*ASKING, "queues", "explain"])
+def test_ctrl_c_of_no_live_command_says_that_nothing_was_done(serving, run, write, tmp_path, monkeypatch, word):
+    """A master may have done what was asked of it."""
+    monkeypatch.chdir(tmp_path)
+    write(job())
+    monkeypatch.setattr("subak.live.client.transport.Transport.ask", interrupted)
+    code, out, err = run(word, *ASKING.get(word, ["g0-0"] if word == "explain" else []))
+    assert (code, out, err.count("\n")) == (130, "", 1)
+    assert "nothing was written" not in err
+    assert {each.name for each in app.COMMANDS if each.panel == app.LIVE} == {*ASKING, *BY_SIGNALS}
+
+
+def test_ctrl_c_of_a_wait_says_which_jobs_go_on(serving, run, write, monkeypatch):
+    files = [write(job("[sleep]", name), f"{name}.yaml") for name in "abcdef"]
+    short = write(job(name="short"), "short.yaml")
+    monkeypatch.setattr("subak.live.client.Client.wait", lambda self, id, **_: (
+        self.job(id) if serving.services["g0"].jobs_by_id[id].is_over else interrupted()))
+    assert run("submit", files[0], "--wait")[0::2] == (130, "subak: g0-0 goes on; subak cancel g0-0 ends it\n")
+    assert run("submit", short, *files[:2], "--wait")[2] == (
+        "subak: g0-1 finished: 1 finished\nsubak: 2 jobs go on; subak cancel g0-2 g0-3 ends them\n")
+    assert run("submit", *files, "--wait")[2] == "subak: 6 jobs go on; subak list shows them\n"
+    goes_on = "g0-0 goes on; subak cancel g0-0 ends it\n"
+    assert run("watch", "g0-0")[0::2] == (130, f"subak: no longer watched; {goes_on}")
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.join", interrupted)
+        assert run("logs", "-f", "g0-0")[0::2] == (130, f"subak: no longer followed; {goes_on}")
+        err = run("logs", "-f", "g0-0.0", "g0-2.0")[2]
+    assert err.endswith("no longer followed; 2 tasks go on; subak cancel g0-0.0 g0-2.0 ends them\n")
+
+
+@pytest.mark.parametrize(("arguments", "name", "words"), [
+    (("down", "lab"), "stop", "subak down lab waits again for its end"),
+    (("up", "lab", "--detach"), "start_detached", "what was started goes on, and subak down lab ends it")])
+def test_ctrl_c_of_up_and_down_says_that_they_go_on(run, monkeypatch, arguments, name, words):
+    monkeypatch.setattr(f"subak.live.up.control.{name}", interrupted)
+    assert run(*arguments) == (130, "", f"subak: interrupted; {words}\n")
 
 
 # -- looking -----------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def cancel(
         raise InputError(f"{'--queue' if queue else '--yes'}: goes with --all")
     for id in ids or ():
         checked(id, ANY, "JOB|TASK")
-    with opened(client) as federation:
+    with opened(client, "subak list shows which jobs go on") as federation:
         if every:
             _cancel_all(federation, queue, yes, output)
         else:
@@ -110,7 +110,7 @@ def preempt(
     """
     for id in ids:
         checked(id, TASK, "TASK")
-    with opened(client) as federation:
+    with opened(client, "subak history TASK shows whether it was preempted") as federation:
         _each(ids, lambda id: _preempt(federation, id, output))
 
 

@@ -59,7 +59,7 @@ def apply(
     - `subak apply federation.toml --yes` is for scripts.
     """
     text = file_bytes(file)
-    with opened(client) as federation:
+    with opened(client, "subak apply FILE shows what is not in force") as federation:
         plan = federation.plan(text)
         if dry_run or not plan.changes:
             if not show(plan, output):

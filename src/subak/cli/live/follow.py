@@ -10,8 +10,8 @@ import typer
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.live.named import job_or_task, named
-from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, opened
-from subak.cli.live.show import counts_text, remark, show, standing
+from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, if_interrupted, opened
+from subak.cli.live.show import counts_text, going_on, remark, show, standing
 from subak.cli.live.writing import OutputWriter, follow_streams, stream_of, write_attempts
 from subak.errors import InputError
 from subak.live.api.errors import UnavailableError
@@ -61,7 +61,8 @@ def logs(
     if stdout and stderr:
         raise InputError("--stdout: goes without --stderr; both streams are shown where neither is given")
     streams = tuple(name for name, only in (("stdout", stdout), ("stderr", stderr)) if only) or STREAMS
-    with opened(client) as federation:
+    with opened(client) as federation, if_interrupted(
+            lambda: f"no longer followed; {going_on(ids)}" if follow else "interrupted"):
         def write(task: str, is_only: bool) -> None:
             if follow:
                 follow_streams(federation.settings, task, raw, attempt, tail, streams)
@@ -160,7 +161,7 @@ def watch(
     - `subak submit job.yaml --wait && echo done` waits without a word.
     """
     checked(id, JOB, "JOB")
-    with opened(client) as federation:
+    with opened(client) as federation, if_interrupted(lambda: f"no longer watched; {going_on([id])}"):
         job = named(federation, id, federation.job)
         _show_line(job, output)
         while job.state != "ended":

@@ -11,6 +11,8 @@ from subak.live.api.models import MachineView
 from subak.report.console import echo
 from subak.report.number_text import count_text, counted
 
+SHOWN = "subak machines shows what was done"  # after Ctrl-C
+
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
@@ -51,7 +53,7 @@ def _remove(words: list[str], output: Output, client: ClientOption) -> None:
         raise InputError(f"machines: {words[0]!r} must be remove, and names of machines behind it")
     for name in words[1:]:
         checked(name, MACHINE, "MACHINE")
-    with opened(client) as federation:
+    with opened(client, SHOWN) as federation:
         for name in words[1:]:
             machine = federation.remove(name)
             if not show(machine, output):
@@ -93,7 +95,7 @@ def _change(names: list[str], output: Output, *, client_file: ClientOption, word
     """Change machines one after the other, and say so of each."""
     for name in names:
         checked(name, MACHINE, "MACHINE")
-    with opened(client_file) as federation:
+    with opened(client_file, SHOWN) as federation:
         for name in names:
             machine = change(federation, name)
             if not show(machine, output):

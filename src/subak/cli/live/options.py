@@ -1,7 +1,7 @@
 """Declares the options that live commands share, and connects them to the federation."""
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import StrEnum
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from subak import exit_codes
+from subak.cli.ending import CommandEndedError
 from subak.cli.limits import COUNT_MAX
 from subak.errors import InputError
 from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, NAME_PATTERN, TASK_PATTERN
 from subak.quantities import parse_duration
+from subak.report.console import echo
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
@@ -43,12 +46,25 @@ LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=COU
 
 
 @contextmanager
-def opened(file: Path | None) -> Iterator["Client"]:
-    """Open a client of the federation that the options name."""
+def opened(file: Path | None, after: str = "") -> Iterator["Client"]:
+    """Open a client of the federation that the options name; *after* Ctrl-C, a command that changes things says more.
+
+    What was asked of a federation it may have done, whether or not its answer was still read.
+    """
     from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
 
-    with Client(read_settings(file)) as client:
+    with if_interrupted(lambda: f"interrupted{after and '; '}{after}"), Client(read_settings(file)) as client:
         yield client
+
+
+@contextmanager
+def if_interrupted(words: Callable[[], str]) -> Iterator[None]:
+    """Say on Ctrl-C how things stand, and end the command with its exit code."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        echo(f"subak: {words()}", err=True)
+        raise CommandEndedError(exit_codes.INTERRUPTED) from None
 
 
 def time_of(text: str, now: float) -> float:

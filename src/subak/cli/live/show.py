@@ -30,7 +30,7 @@ from subak.live.api.models import (
 from subak.live.jobfile.quantities import print_amount
 from subak.live.jobfile.spec import CPU, RESOURCES
 from subak.report.console import Console, Text, echo, echo_json
-from subak.report.number_text import NOTHING, count_text, seconds_text
+from subak.report.number_text import NOTHING, count_text, counted, seconds_text
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
 ENDED_BADLY = (FAILED, TIMED_OUT, LOST, CANCELLED)
 PENDING = (TASK_BACKOFF, TASK_WAITING, TASK_BLOCKED)
 UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, *PENDING)
+IDS_NAMED = 5  # in a line
 HOW_LARGER = ("to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak down "
               "and subak up")
 STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
@@ -100,6 +101,14 @@ def remark(lines: Iterable[str]) -> None:
     """Print lines on standard error, such as which masters could not be asked."""
     for line in lines:
         echo(f"subak: {line}", err=True)
+
+
+def going_on(ids: Sequence[str]) -> str:
+    """Say that jobs or tasks run on which are no longer waited for, and how they are ended."""
+    if len(ids) == 1:
+        return f"{ids[0]} goes on; subak cancel {ids[0]} ends it"
+    how = f"subak cancel {' '.join(ids)} ends them" if len(ids) <= IDS_NAMED else "subak list shows them"
+    return f"{counted(len(ids), 'task' if all('.' in id for id in ids) else 'job')} go on; {how}"
 
 
 def how_larger(reasons: Iterable[str]) -> list[str]:

@@ -36,10 +36,11 @@ from subak.cli.live.options import (
     OutputOption,
     checked,
     file_bytes,
+    if_interrupted,
     opened,
 )
 from subak.cli.live.scripts import UNBUFFERED, command_of, folder_of_script, is_script, script_command
-from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, counts_text, of_counts, remark, show, why_full
+from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, counts_text, going_on, of_counts, remark, show, why_full
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
 from subak.live.api.models import CANCELLED, FAILED, FINISHED, TIMED_OUT, JobView, TaskView
@@ -49,6 +50,7 @@ from subak.report.number_text import count_text, counted
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client, ClientSettings
 
+SHOWN = "subak list shows what was submitted"  # after Ctrl-C
 UNFINISHED_NAMED = 20  # tasks of a job
 FULL_S = 2.0  # that a job waits before `subak run` says what for
 
@@ -98,11 +100,14 @@ def submit(
         raise InputError("--key: goes with one file, for it names one job")
     said = job_fields(tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=workdir,
                       time_limit=time_limit, priority=priority, retries=retries)
-    with opened(client) as federation:
+    with opened(client, SHOWN) as federation:
         texts = [_text_of(file, said, workdir) for file in files]
         found = [_submitted(federation, text, file, key, strict, output)
                  for file, text in zip(files, texts, strict=True)]
-        ended = [_waited(federation, job) for job in found] if wait else found
+        ended: list[JobView] = [] if wait else found
+        with if_interrupted(lambda: going_on([job.id for job in found[len(ended):]])):
+            for job in found[len(ended):]:
+                ended.append(_waited(federation, job))
     show(ended, output)
     if wait and any(job.outcome != FINISHED for job in ended):
         raise CommandEndedError(exit_codes.OTHERWISE)
@@ -123,7 +128,7 @@ def rerun(
     """
     for id in ids:
         checked(id, JOB, "JOB")
-    with opened(client) as federation:
+    with opened(client, SHOWN) as federation:
         found = [_again(federation, id, output) for id in ids]
     show(found, output)
 
@@ -233,7 +238,7 @@ def run(
 
     settings = read_settings(client)
     try:
-        with Client(settings) as federation:
+        with if_interrupted(lambda: f"interrupted; {SHOWN}"), Client(settings) as federation:
             job = federation.submit(text, file="run", strict=strict)
             _warn(job)
             if detach:
@@ -267,12 +272,12 @@ def _followed(federation: "Client", job: JobView, settings: "ClientSettings", ra
         threading.Thread(target=_say_if_full, args=(settings, job.id), daemon=True).start()
         for index in range(job.tasks):
             follow_streams(settings, f"{job.id}.{index}", raw, attempt=1)
+        while job.state != "ended":
+            job = federation.wait(job.id)
     except KeyboardInterrupt:
         federation.cancel(job.id)
         remark([f"{job.id} is cancelled"])
         return exit_codes.INTERRUPTED
-    while job.state != "ended":
-        job = federation.wait(job.id)
     return exit_codes.EXIT_DONE if job.outcome == FINISHED else _exit_code(_name_unfinished(federation, job))
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from subak.cli.ending import OF_LIVE, without_live
+from subak.cli.live.options import if_interrupted
 from subak.cli.live.show import remark
 from subak.errors import InputError
 from subak.live.client.settings import FOLDER
@@ -86,7 +87,8 @@ def _detach(folder: Path) -> None:
 
     began = time.monotonic()
     arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
-    pid = start_detached(folder, arguments, READY_S)
+    with if_interrupted(lambda: f"interrupted; what was started goes on, and subak down {folder} ends it"):
+        pid = start_detached(folder, arguments, READY_S)
     echo(f"{folder}: ready after {time.monotonic() - began:.1f} s, as process {pid}; subak down {folder} ends it")
     for words in picture_of(folder).of_before():
         echo(words)
@@ -107,6 +109,8 @@ def down(
     """
     from subak.live.up.control import stop  # noqa: PLC0415
 
-    for words in stop(folder, now, END_S).stopped():
+    with if_interrupted(lambda: f"interrupted; subak down {folder} waits again for its end"):
+        before = stop(folder, now, END_S)
+    for words in before.stopped():
         echo(words)
     echo(f"{folder}: all processes have ended")
