@@ -101,13 +101,63 @@ def test_a_job_is_called_by_its_name_where_no_other_has_it(serving, run, write, 
     assert run("history", "train_0")[1].startswith("g0-0 train_0: ")
     assert run("explain", "train_0.0")[1].startswith("g0-0.0 is ")
     assert run("rerun", "lab-1")[1] == "g0-6 lab-1 submitted to research/ada: 1 task, as g0-2 was\n"
-    for command in ("logs", "watch", "history", "explain", "rerun", "describe", "cancel"):
-        code, out, err = run(command, "twice")
-        assert (code, out) == (2, "")
-        assert re.fullmatch(r"subak: 2 jobs are called twice: g0-4 \(\w+\), g0-3 \(\w+\); give an id\n", err)
     assert run("watch", "absent")[0::2] == (3, "subak: there is no job called absent\n")
     assert run("preempt", "absent.1")[0::2] == (3, "subak: there is no job called absent.1\n")
     assert run("describe", "absent")[0] == 3
+
+
+def test_of_several_jobs_of_a_name_the_open_one_is_meant_or_else_the_latest(serving, run, write):
+    twice = write(job("[sleep]", "twice"))
+    for _ in range(3):
+        run("submit", twice)
+    for command in ("logs", "watch", "history", "explain", "describe", "cancel"):
+        code, out, err = run(command, "twice")
+        assert (code, out) == (2, "")
+        assert err == ("subak: 3 open jobs are called twice: g0-2 (running), g0-1 (running), g0-0 (running); "
+                       "give an id\n")
+    assert run("rerun", "twice")[1] == "g0-3 twice submitted to research/ada: 1 task, as g0-2 was\n"
+    run("cancel", "g0-0", "g0-2", "g0-3")
+    assert run("describe", "twice")[1:] == run("describe", "g0-1")[1:]
+    assert run("preempt", "twice.0")[1].startswith("g0-1.0 preempted")
+    assert run("cancel", "twice")[1].startswith("g0-1 is cancelled")
+    code, out, err = run("describe", "twice")
+    assert (code, out[:5], err) == (0, "g0-3 ", "subak: all jobs called twice have ended; this is g0-3, the latest\n")
+    assert json.loads(run("describe", "twice.0", "-o", "json")[1])["id"] == "g0-3.0"
+    for arguments in (("cancel", "twice"), ("preempt", "twice.0")):
+        assert run(*arguments) == (5, "", "subak: all jobs called twice have ended, g0-3 the latest\n")
+    for _ in range(6):
+        run("submit", twice)
+    err = run("logs", "twice")[2]
+    assert err.startswith("subak: several open jobs are called twice: g0-9 ") and ", ...; give an id" in err
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (("rerun", "sweep.1"), "JOB: takes whole jobs, and sweep.1 is a task of sweep"),
+    (("watch", "sweep.1"), "JOB: takes whole jobs, and sweep.1 is a task of sweep"),
+    (("rerun", "g0-0.1"), "JOB: takes whole jobs, and g0-0.1 is a task"),
+    (("preempt", "lab.3"), "TASK: takes tasks, and lab.3 is a job; lab.3.0 is its first task")])
+def test_a_task_is_no_job_and_a_job_no_task(serving, run, write, arguments, words):
+    run("submit", write(job(name="sweep", more="tasks: 2\n")))
+    run("submit", write(job(name="lab.3")))
+    assert run(*arguments) == (2, "", f"subak: {words}\n")
+
+
+def test_a_script_stands_for_its_job_and_a_mistyped_name_gets_a_hint(serving, run, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("submit", write("#!/bin/sh\ntrue\n", "train_0.py"), "--queue", "web")
+    for name in ("train_0.py", "./train_0.py", str(tmp_path / "train_0.py")):
+        assert run("history", name)[1].startswith("g0-0 train_0: "), name
+    assert run("describe", "train_0.py")[1].startswith("g0-0 train_0: ")
+    assert run("explain", "train_0.py")[1].startswith("g0-0.0 is ")
+    for arguments, code in ((("logs", "train0"), 3), (("rerun", "train_O"), 3), (("cancel", "trian_0"), 3)):
+        assert run(*arguments) == (
+            code, "", f"subak: there is no job called {arguments[1]}; did you mean 'train_0'?\n")
+    assert run("describe", "tran_0")[2] == (
+        "subak: there is no job called tran_0, and no machine; did you mean 'train_0'?\n")
+    assert run("logs", "other.py")[2] == "subak: there is no job called other.py\n"
+    for long in (f"{'a' * 63}-7", f"train_0.{'1' * 12}"):  # which no service takes as a name or an id
+        code, _, err = run("watch", long)
+        assert code == 3 and "matching regex" not in err, err
 
 
 def test_a_name_is_not_trusted_while_a_master_cannot_be_asked(serving, run, write):
@@ -724,7 +774,8 @@ def test_explain_takes_a_job_by_its_id_or_name(serving, run, write, tmp_path, mo
     waits = run("explain", "train-3")[1]
     assert waits == run("explain", "g0-1")[1] == run("explain", "g0-1.0")[1]
     assert waits.startswith("g0-1.0 is waiting\n")
-    assert run("explain", "train")[0::2] == (3, "subak: there is no job called train, and no run folder train\n")
+    assert run("explain", "train")[0::2] == (
+        3, "subak: there is no job called train, and no run folder train; did you mean 'train-3'?\n")
     assert run("explain", "g0-9")[0] == 3
     (tmp_path / "train-3").mkdir()  # a run, whose task is missing
     assert run("explain", "train-3")[0] == 2
@@ -783,8 +834,14 @@ def test_all_is_cancelled_when_somebody_agrees(serving, run, write, monkeypatch)
         2, "subak: nothing was cancelled; --yes cancels 3 jobs without asking\n")
     assert run("cancel", "--all", "--queue", "web", "--yes")[:2] == (
         0, "g0-3 is cancelled; tasks of g0-3: 1 cancelled\n")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: "n"))
+    assert run("cancel", "--all")[2].startswith("Cancel 2 jobs: c, a? [y/N] ")
     assert [line[:4] for line in run("cancel", "--all", "-y")[1].splitlines()] == ["g0-0", "g0-2"]
     assert run("cancel", "--all") == (0, "no job is open\n", "")
+    for name in "defghi":
+        run("submit", write(job("[sleep]", name)))
+    assert run("cancel", "--all")[2].startswith("Cancel 6 jobs: i, h, g, f, e and 1 more? [y/N] ")
+    run("cancel", "--all", "-y")
     for wrong in ((), ("g0-0", "--all"), ("g0-0", "--yes"), ("g0-0", "--queue", "web")):
         assert run("cancel", *wrong)[0] == 2
     serving.stop("g1")
@@ -866,7 +923,7 @@ def test_a_configuration_that_changed_meanwhile_is_not_applied(serving, run, wri
     (("describe", "g0-9"), 3, "there is no job g0-9"), (("describe", "g0-9.1"), 3, "there is no job g0-9"),
     (("describe", "[red]x"), 2, "must be the name of a machine"), (("cancel", "x/"), 2, "must be a job such as"),
     (("logs", "x "), 2, "must be a job"),
-    (("watch", "g0-1.2"), 2, "must be a job such as g0-17, or its name, not 'g0-1.2'"),
+    (("watch", "g0-1.2"), 2, "JOB: takes whole jobs, and g0-1.2 is a task"),
     (("history",), 2, "JOB|TASK: must be given, or --since"),
     (("history", "--since", "soon"), 2, "--since: must be a duration such as 2h or a time such as"),
     (("explain", "a/b"), 2, "is not a job or a task of a live federation"), (("history", "../x"), 2, "must be a job"),

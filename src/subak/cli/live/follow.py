@@ -162,7 +162,7 @@ def watch(
     """
     checked(id, JOB, "JOB")
     with opened(client) as federation, if_interrupted(lambda: f"no longer watched; {going_on([id])}"):
-        job = named(federation, id, federation.job)
+        job = named(federation, id, federation.job, only=JOB)
         _show_line(job, output)
         while job.state != "ended":
             before, job = job.version, federation.wait(job.id, seen=job.version)

@@ -115,21 +115,14 @@ def describe(
 
 def _found(federation: "Client", id: str) -> JobView | TaskView | MachineView:
     """Return a job, a task or a machine; of a machine and a job of one name the machine. Raises NotFoundError."""
-    missing = None
-    if not re.fullmatch(ID_PATTERN, id):
-        try:
-            return federation.machine(checked(id, MACHINE, "JOB|TASK|MACHINE"))
-        except NotFoundError as error:
-            if not re.fullmatch(NAME_PATTERN, id):
-                raise
-            missing = error
-
-    try:
+    if re.fullmatch(ID_PATTERN, id):
         return job_or_task(federation, id)
+    try:
+        return federation.machine(checked(id, MACHINE, "JOB|TASK|MACHINE"))
     except NotFoundError:
-        if missing is not None:
-            raise missing from None
-        raise
+        if not re.fullmatch(NAME_PATTERN, id):
+            raise
+    return job_or_task(federation, id, ", and no machine")
 
 
 def _show_job(federation: "Client", job: JobView) -> None:

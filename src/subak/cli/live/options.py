@@ -13,6 +13,7 @@ import typer
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.limits import COUNT_MAX
+from subak.cli.live.scripts import is_script
 from subak.errors import InputError
 from subak.live.api.models import ID_PATTERN, JOB_PATTERN, MACHINE_PATTERN, NAME_PATTERN, TASK_PATTERN
 from subak.quantities import parse_duration
@@ -78,7 +79,9 @@ def time_of(text: str, now: float) -> float:
 
 def checked(text: str, what: str, argument: str) -> str:
     """Return an argument. Raises InputError for one that cannot be *what*, such as JOB."""
-    if not re.fullmatch(FORMS[what], text):
+    if what == JOB and re.fullmatch(TASK_PATTERN, text):
+        raise InputError(f"{argument}: takes whole jobs, and {text} is a task")
+    if not re.fullmatch(FORMS[what], text) and not (what in (JOB, ANY) and is_script(text)):
         raise InputError(f"{argument}: must be {what}, not {text!r}")
     return text
 

@@ -14,6 +14,7 @@ from subak.cli.ending import loading
 from subak.cli.limits import COUNT_MAX
 from subak.cli.live.federation import show_explanation, show_queues
 from subak.cli.live.options import ClientOption, Output, OutputOption
+from subak.cli.live.scripts import is_script
 from subak.errors import InputError
 from subak.live.api.models import ID_PATTERN, NAME_PATTERN
 from subak.placement.lotes.settings import CLASSES_MAX
@@ -89,7 +90,7 @@ def explain(
     A job of several tasks in a live federation: how many are in each state, and why.
 
     - `subak explain g0-17.3` says why a task of the live federation waits, or who preempted it.
-    - `subak explain g0-17` explains a job; `subak explain train` the job named train, if there is one alone.
+    - `subak explain g0-17` explains a job; `subak explain train` the job named train, the open one, or else the latest.
     - `subak explain R 17/0` explains the first task of job 17 of a run.
     - `subak explain R job=4711/3` explains task 3 of job 4711, as the trace names it.
     - `subak explain C/runs/megha 1234` explains the task of row 1234 in one run of a comparison.
@@ -99,7 +100,8 @@ def explain(
     `subak simulate` and the page of `subak report` list the reasons of all waiting tasks with their numbers.
     """
     if task is None:
-        if not (re.fullmatch(ID_PATTERN, run) or re.fullmatch(NAME_PATTERN, run)) or os.path.exists(run):  # noqa: PTH110
+        if not (re.fullmatch(ID_PATTERN, run) or re.fullmatch(NAME_PATTERN, run)) or (
+                os.path.exists(run) and not is_script(run)):  # noqa: PTH110
             raise InputError(f"TASK: must follow {run}, which is not a job or a task of a live federation, such as "
                              "g0-17 or g0-17.3")
         for name, value in (("--classes", classes), ("--settings", settings)):

@@ -121,7 +121,7 @@ def rerun(
     """Submit jobs again, as they were: command, script, environment, folder, amounts, queue and name.
 
     All tasks run again, whether they finished or not. A script that was submitted with its text (it begins with #!)
-    runs as it was then; any other file is read as it is now.
+    runs as it was then; any other file is read as it is now. Of several jobs of one name, the latest runs again.
 
     - `subak rerun g0-17` prints the id of the new job.
     - `subak rerun $(subak list --state failed -o json | jq -r '.items[].id')` runs all failed jobs again.
@@ -134,7 +134,7 @@ def rerun(
 
 
 def _again(federation: "Client", id: str, output: Output) -> JobView:
-    id, file = named(federation, id, lambda id: (id, federation.file(id)))
+    id, file = named(federation, id, lambda id: (id, federation.file(id)), only=JOB, take="latest")
     job = federation.submit(msgspec.json.encode(file), file=id)
     _warn(job)
     if output == Output.TABLE:
