@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from types import SimpleNamespace
 
 import msgspec
@@ -584,6 +585,35 @@ def test_list_and_describe(serving, run, write):
     assert re.search(r"g0-0\.1 +failed +m0 +1 +4 +exit code 4", out)
     assert "exit code  4" in run("describe", "g0-0.1")[1]
     assert "cpu 4/4" in run("describe", "m0")[1]
+
+
+def test_eight_jobs_are_eight_lines_of_80_columns(serving, run, write, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "COLUMNS", 80)
+    serving.services["g0"].weights["research"] = 1.0
+    run("run", "--detach", "-n", "12", "--queue", "research", "--name", "train_0", "--", "sleep")
+    for index in range(1, 8):
+        run("run", "--detach", "--queue", "research", "--name", f"train_{index}", "--", "sleep")
+    jobs = serving.services["g0"].jobs_by_id
+    now = time.time()
+    for number in range(8):
+        jobs[f"g0-{number}"].submitted = now
+    code, out, err = run("list")
+    head, below, *lines = out.splitlines()
+    assert (code, len(lines), err.count("\n")) == (0, 8, 1)
+    assert head.strip() == "submitted" and time.strftime("%Z") in below.split()
+    assert lines[0].split() == ["g0-7", "train_7", "research", "waiting", "1", "1",
+                                time.strftime("%H:%M:%S", time.localtime(now)), NOTHING, "waits", "for", "machines"]
+    jobs["g0-7"].submitted = now + 3 * 86400  # another day than today
+    run("run", "--detach", "--cpu", "900", "--queue", "research", "--name", "large", "--", "sleep")
+    out, err = run("list")[1:]
+    lines = out.splitlines()
+    assert len(lines) == 11 and max(map(len, lines)) <= 80
+    assert time.strftime("%Y-%m-%d %H:%M ", time.localtime(now + 3 * 86400)) in lines[2]
+    assert lines[3].endswith(" no machine is…")
+    assert "subak: reasons are cut to the width of the terminal: subak describe JOB has all\n" in err
+    monkeypatch.setattr(sys.modules[__name__], "COLUMNS", 200)
+    out, err = run("list")[1:]
+    assert "…" not in out and "are cut" not in err and f"submitted {time.strftime('%Z')}" in out.splitlines()[0]
 
 
 def test_describe_shows_failed_tasks_of_a_job_first_wherever_they_are(serving, run, write):

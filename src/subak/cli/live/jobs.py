@@ -26,6 +26,7 @@ from subak.cli.live.show import (
     how_larger,
     of_counts,
     remark,
+    short_time_text,
     show,
     show_facts,
     show_table,
@@ -34,6 +35,7 @@ from subak.cli.live.show import (
     took_text,
     used_text,
     why_full,
+    zone_text,
 )
 from subak.errors import InputError
 from subak.live.api.errors import NotFoundError
@@ -76,18 +78,21 @@ def list(  # the name of the command
         found = federation.jobs(queue=queue, state="" if outcome else state or "", name=name, limit=limit + 1,
                                 outcome=outcome)
     is_cut, found = len(found.items) > limit, structs.replace(found, items=found.items[:limit])
+    now, cut = time.time(), False
     if not show(found, output):
-        show_table(("job", "name", "queue", "state", "tasks", "open", "submitted", "took", "reason"),
-                   [_row(job) for job in found.items], right=("tasks", "open", "took"))
+        cut = show_table(("job", "name", "queue", "state", "tasks", "open", f"submitted {zone_text(now)}", "took",
+                          "reason"), [_row(job, now) for job in found.items], ("tasks", "open", "took"), is_cut=True)
     items = found.items if output == Output.TABLE else ()
     remark([*([f"only the latest {limit:,}: --limit {10 * limit} lists more"] if is_cut else []), *found.unreachable,
-            *why_full(items), *how_larger(job.reason for job in items)])
+            *why_full(items), *how_larger(job.reason for job in items),
+            *(["reasons are cut to the width of the terminal: subak describe JOB has all"] if cut else [])])
 
 
-def _row(job: JobView) -> tuple[str, ...]:
+def _row(job: JobView, now: float) -> tuple[str, ...]:
     over = sum(getattr(job.counts, name) for name in ("finished", "failed", "cancelled", "timed_out", "lost"))
     return (job.id, job.name, job.queue, standing(job.state, job.outcome), count_text(job.tasks),
-            count_text(job.tasks - over), time_text(job.submitted), took_text(job.started, job.ended), job.reason)
+            count_text(job.tasks - over), short_time_text(job.submitted, now), took_text(job.started, job.ended),
+            job.reason)
 
 
 def describe(

@@ -39,6 +39,7 @@ ENDED_BADLY = (FAILED, TIMED_OUT, LOST, CANCELLED)
 PENDING = (TASK_BACKOFF, TASK_WAITING, TASK_BLOCKED)
 UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, *PENDING)
 IDS_NAMED = 5  # in a line
+REASON_LEAST = 11  # characters of the last column of a narrow table: "exit code 1"
 HOW_LARGER = ("to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak down "
               "and subak up")
 STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
@@ -57,15 +58,34 @@ def show(value: object, output: Output) -> bool:
     return output != Output.TABLE
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
-    """Print rows below the names of their columns; those named in *right* are numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = (),
+               is_cut: bool = False) -> bool:
+    """Print rows below the names of their columns; those named in *right* are numbers.
+
+    *is_cut*: in a narrow terminal columns move together, and the last one is cut, so that a row is a line. Return
+    whether any was cut.
+    """
+    console, lines = Console(), [*rows]
+    gap, room = 2, None
+    if is_cut and _width(columns, lines, gap) > console.width:
+        columns, gap = [name.replace(" ", "\n") for name in columns], 1
+        room = max(REASON_LEAST, console.width - _width(columns[:-1], [row[:-1] for row in lines], gap) - gap)
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
     for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", header_style="bold",
+        head = rich.text.Text("\n").join(map(Text, name.split("\n")))
+        table.add_column(head, justify="right" if name in right else "left", header_style="bold",
                          no_wrap=name in ("job", "task", "machine", "queue"), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(text, STYLES.get(text, "")) for text in row))
-    Console().print(table)
+    for row in lines:
+        last = row[-1] if room is None or len(row[-1]) <= room else f"{row[-1][:room - 1]}…"
+        table.add_row(*(Text(text, STYLES.get(text, "")) for text in (*row[:-1], last)))
+    console.print(table)
+    return room is not None and any(len(row[-1]) > room for row in lines)
+
+
+def _width(columns: Sequence[str], rows: Sequence[Sequence[str]], gap: int) -> int:
+    """Return how wide a table is in which no cell is wrapped."""
+    cells = zip(*([max(name.split("\n"), key=len) for name in columns], *rows), strict=True)
+    return sum(max(map(len, column)) for column in cells) + gap * (len(columns) - 1)
 
 
 def show_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
@@ -153,6 +173,21 @@ def time_text(at: float | None) -> str:
         return datetime.fromtimestamp(at).astimezone().isoformat(" ", "seconds")
     except (OverflowError, ValueError, OSError):
         return f"{at:g}"
+
+
+def short_time_text(at: float, now: float) -> str:
+    """Return a time as a local time of day, of another day than today with its date; *now* gives day and zone."""
+    today = datetime.fromtimestamp(now).astimezone()
+    try:
+        time = datetime.fromtimestamp(at, today.tzinfo)
+    except (OverflowError, ValueError, OSError):
+        return f"{at:g}"
+    return time.strftime("%H:%M:%S" if time.date() == today.date() else "%Y-%m-%d %H:%M")
+
+
+def zone_text(now: float) -> str:
+    """Return the name of the local time zone."""
+    return datetime.fromtimestamp(now).astimezone().tzname() or ""
 
 
 def took_text(begin: float | None, end: float | None) -> str:
