@@ -72,6 +72,27 @@ def test_submit_says_the_id_and_waits_when_asked(serving, run, write):
     assert run("submit", good, "--wait")[0] == 0
 
 
+def test_at_a_terminal_submit_says_what_waits_and_what_to_type_next(serving, run, write, monkeypatch):
+    one, two, large = (write(job("[sleep]", name, f"resources: {{cpu: {cpu}}}\n"), f"{name}.yaml")
+                       for name, cpu in (("one", 1), ("two", 4), ("large", 9)))
+    gang = write(job("[sleep]", "gang", "tasks: 9\ngang: true\n"), "gang.yaml")
+    assert run("submit", one)[2] == ""
+    monkeypatch.setattr("subak.cli.live.submit.is_seen", lambda: True)
+    assert run("submit", one, "-o", "json")[2] == ""
+    assert run("submit", one)[2] == (
+        "subak: subak list shows it; subak logs -f g0-2 follows it; subak cancel g0-2 ends it\n")
+    them = "subak: subak list shows them; subak logs -f {} follows one; subak cancel --all ends all\n"
+    assert run("submit", one, two)[2] == them.format("g0-3")
+    assert run("submit", two, two, two, gang)[2] == (
+        f"subak: 3 jobs wait for machines: subak explain g0-6 says what is lacking; {SHARE}\n" + them.format("g0-5"))
+    assert run("list")[2].startswith("subak: 3 jobs wait for machines: subak explain g0-8 ")
+    assert "wait for" not in run("submit", large)[2]
+    assert run("rerun", "g0-0")[2].startswith("subak: subak list shows it; ")
+    run("cancel", "--all", "-y")
+    monkeypatch.setattr("subak.live.client.Client.wait", interrupted)
+    assert run("submit", one, "--wait")[2] == "subak: g0-11 goes on; subak cancel g0-11 ends it\n"
+
+
 def test_rerun_submits_what_was_submitted(serving, run, write, tmp_path, monkeypatch):
     """With its script as it was, its environment and folder, to its queue and by its name."""
     monkeypatch.chdir(tmp_path)

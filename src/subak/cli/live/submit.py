@@ -29,6 +29,7 @@ from subak.cli.live.job_options import (
     job_fields,
 )
 from subak.cli.live.named import named
+from subak.cli.live.next_steps import free_now, is_seen, say_next, say_what_waits
 from subak.cli.live.options import (
     JOB,
     ClientOption,
@@ -102,8 +103,13 @@ def submit(
                       time_limit=time_limit, priority=priority, retries=retries)
     with opened(client, SHOWN) as federation:
         texts = [_text_of(file, said, workdir) for file in files]
+        free = free_now(federation) if (is_shown := output == Output.TABLE and is_seen()) else []
         found = [_submitted(federation, text, file, key, strict, output)
                  for file, text in zip(files, texts, strict=True)]
+        if is_shown:
+            say_what_waits(found, free)
+        if is_shown and not wait:
+            say_next(found)
         ended: list[JobView] = [] if wait else found
         with if_interrupted(lambda: going_on([job.id for job in found[len(ended):]])):
             for job in found[len(ended):]:
@@ -130,6 +136,8 @@ def rerun(
         checked(id, JOB, "JOB")
     with opened(client, SHOWN) as federation:
         found = [_again(federation, id, output) for id in ids]
+    if output == Output.TABLE and is_seen():
+        say_next(found)
     show(found, output)
 
 
