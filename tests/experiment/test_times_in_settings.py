@@ -32,6 +32,7 @@ BESIDE = {  # what a time goes with
     (Rule, "cancel_after"): {"cancel": 0.5}, (Energy, "price_every"): {"price": [[0, 0.2], ["30s", 0.3]]},
     (Energy, "carbon_every"): {"carbon": [["10s", 0.2]]},
     (Scenario, "hold_back_after"): {"schedulers": ["megha"]},
+    (Scenario, "answer_timeout"): {"schedulers": ["pipe:python3 s.py"]},
     (Scenario, "search_seconds"): {"schedulers": ["hmhs-search"]},
     (Scenario, "locality_wait"): {"schedulers": ["delay-scheduling"]},
 }

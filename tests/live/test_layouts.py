@@ -408,7 +408,7 @@ def test_addresses_and_timing_change_and_standbys_come_while_a_task_runs(federat
     with federation.client() as client:
         until(lambda: any(each.state == "ready" for each in client.machines()),
               words=lambda: federation.said("a") + federation.said("a1"))
-        long = client.submit("metadata: {name: one}\nqueue: default\ncommand: [sleep, '1000']\n").id
+        long = client.submit("metadata: {name: one}\nqueue: web\ncommand: [sleep, '1000']\n").id
         until(lambda: client.job(long).counts.running == 1)
 
         changed = whole.replace(local[0], f'local_master = "{moved}"\n')
@@ -426,6 +426,6 @@ def test_addresses_and_timing_change_and_standbys_come_while_a_task_runs(federat
         assert task.attempts == 1
 
         federation.kill("a")  # the standby takes over, and the task goes on
-        after = client.submit("metadata: {name: two}\nqueue: default\ncommand: ['true']\n").id
+        after = client.submit("metadata: {name: two}\nqueue: web\ncommand: ['true']\n").id
         assert client.wait(after).outcome == "finished"
         assert (client.job(long).counts.running, client.task(f"{long}.0").attempts) == (1, 1)

@@ -289,7 +289,7 @@ def test_a_restarted_master_notes_nothing_again_of_tasks_whose_rows_were_written
     stage = structs.replace(JOB.stages[0], tasks=3, retries=1, backoff_s=60.0)
     world = world_with(structs.replace(JOB, stages=(stage,)), ((0.5, 0),), machines=3)
     world.watch.jobs["0"] = structs.replace(
-        world.watch.jobs["0"], planned=(((0.2, 0),), ((1.0, 3), (0.2, 0)), ((30.0, 0),)))
+        world.watch.jobs["0"], endings=(((0.2, 0),), ((1.0, 3), (0.2, 0)), ((30.0, 0),)))
     world.until(6.0)
     for _ in range(2):
         world.kill(world.masters[0])

@@ -31,7 +31,7 @@ STOPPED = "1 running task was stopped; it starts again from the beginning at sub
 
 @pytest.fixture(scope="module")
 def kept():
-    kept = Folder(clusters=1, workers=2, capacity=(("cpu", 1000), ("memory", 512)))
+    kept = Folder(clusters=1, workers=2, capacity=(("cpu", 1000), ("memory", 512)), queues=None)
     yield kept
     kept.over()
 

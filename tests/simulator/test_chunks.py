@@ -450,7 +450,7 @@ def test_objectives_of_some_tasks_and_energy_are_those_of_the_run_in_memory(tmp_
     {"load": 0.4, "only_queues": ["q2"], "measure_from": 20.0, "objectives": ["job_wait.p90 < 9s for length=long"]}])
 def test_load_and_queues_are_changed_as_in_memory(tmp_path, monkeypatch, options):
     """Of a table of which some rows are kept, blocks of five are read; in some of them none is."""
-    monkeypatch.setattr(workload_chunks, "BLOCK", 5)
+    monkeypatch.setattr(workload_chunks, "ROWS_READ", 5)
     memory, cut = both_runs(tmp_path, case=in_queues(busy(), 4), **options)
     assert 0 < sum(memory.summary.status.values()) < 244 or "load" in options
     folders_agree(memory, cut)

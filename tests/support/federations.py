@@ -44,7 +44,8 @@ class Folder:
 
     def __init__(self, **wish):
         self.folder = Path(tempfile.mkdtemp(prefix="fed"))
-        home = Home(self.folder, Wish(**wish), random.randrange(12_000, 30_000))
+        wish = Wish(**{"queues": (("research", 1.0), ("web", 1.0)), **wish})
+        home = Home(self.folder, wish, random.randrange(12_000, 30_000))
         self.members = {member.name: member for member in home.members}
         self.settings = home.settings()
         home.close()
