@@ -1044,7 +1044,47 @@ def test_output_is_bytes_but_to_a_terminal():
 
     assert written(io.TextIOWrapper, False) == b"".join(pieces)
     assert written(Terminal, True) == b"".join(pieces)
-    assert written(Terminal, False).decode() == "\\x1b[31mü\n\ttab\\xff\\xe2\\x82"
+    assert written(Terminal, False).decode() == "ü\n\ttab\\xff\\xe2\\x82"
+
+
+def on_terminal(*pieces):
+    below = io.BytesIO()
+    writer = OutputWriter(Terminal(below, encoding="utf-8"), False)
+    for piece in pieces:
+        writer.write(piece)
+    writer.end()
+    writer.stream.flush()
+    return below.getvalue().decode()
+
+
+def test_a_terminal_gets_the_last_state_of_a_progress_bar():
+    bar = b"\r  0%|  |\r\x1b[32m 50%|# |\x1b[0m\r100%|##|\r\nend\r\r\n"
+    assert on_terminal(bar) == "100%|##|\nend\n"
+    screen = re.sub("[^\n]*\r\x1b\\[K", "", on_terminal(*(bar[at:at + 1] for at in range(len(bar)))))
+    assert screen == "100%|##|\nend\n"
+    assert on_terminal(b"\r 50%", b"\r100%") == " 50%\r\x1b[K100%"
+    assert on_terminal(b"a\r") == "a"
+
+
+def test_a_terminal_gets_nothing_else_that_steers_it():
+    assert on_terminal(b"\x1b[1;3", b"1mred\x1b[0m") == "red"
+    assert on_terminal(b"\x1b[2J\x1b]0;x\x07\x08\x1b[1", b"A\x1b") == (
+        "\\x1b[2J\\x1b]0;x\\x07\\x08\\x1b[1A\\x1b")
+
+
+@pytest.mark.parametrize("command", ["run", "submit"])
+def test_a_mistyped_script_gets_the_nearest(serving, command, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.py").write_text("print(1)")
+    code, _, err = run(command, "god.py")
+    assert (code, "no file god.py here; is good.py meant?" in err) == (2, True), err
+
+
+def test_submit_names_no_script_where_none_is_near(serving, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.py").write_text("print(1)")
+    code, _, err = run("submit", "other.sh")
+    assert (code, "no file other.sh here" in err, "meant" in err) == (2, True, False), err
 
 
 # -- weight and help ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 """Scripts on a command line of `subak run` and `subak submit`: which words name one, and what then runs."""
+import difflib
 import os
 import shutil
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from subak.live.jobfile.spec import INTERPRETERS
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
 FIRST_LINE_BYTES = 4096  # of a script, that are looked at for its first line
 
+NEAR = 0.75  # of 1, how alike two names are where one is meant by the other
+
 
 def is_script(name: str) -> bool:
     """Whether a file is no job file, whatever its first line: it has the suffix of a script."""
@@ -20,10 +23,14 @@ def is_script(name: str) -> bool:
 def command_of(words: Sequence[str]) -> list[str]:
     """Return what to run for a command line: of a script in a file here, its interpreter, its path, its arguments.
 
-    What a shell would find as a program is left as it is. A -- right behind a script is no argument of it. Raises
-    InputError for a script that cannot be read.
+    What a shell would find as a program is left as it is, and so is what a worker's PATH may hold. A -- right behind a
+    script is no argument of it. Raises InputError for a script that cannot be read, and for one that is not in this
+    folder while another of nearly its name is.
     """
     script = words[0] if words else ""
+    if "/" not in script and is_script(script) and is_absent(script) and not shutil.which(script) and (
+            nearest_script(script)):
+        raise InputError(no_script(script))
     if not is_script(script) or not os.path.isfile(script) or shutil.which(script):  # noqa: PTH113  (never raises)
         return [*words]
     return [*script_command(script), *(words[2:] if words[1:2] == ["--"] else words[1:])]
@@ -37,6 +44,25 @@ def folder_of_script(file: str) -> str:
     if file == "-":
         return ""
     return os.path.dirname(os.path.realpath(file) if os.path.islink(file) else os.path.abspath(file))  # noqa: PTH100, PTH114, PTH120
+
+
+def is_absent(name: str) -> bool:
+    """Whether there is no file of a name, not even a link that leads nowhere."""
+    return not os.path.lexists(name)
+
+
+def nearest_script(name: str) -> str:
+    """Return the script that exists in the folder of *name* and whose name is nearest; empty where none is near."""
+    folder, base = os.path.split(name)
+    here = os.listdir(folder or ".") if os.access(folder or ".", os.R_OK) and os.path.isdir(folder or ".") else []  # noqa: PTH112, PTH208
+    near = difflib.get_close_matches(base, sorted(filter(is_script, here)), 1, NEAR)
+    return os.path.join(folder, near[0]) if near else ""  # noqa: PTH118
+
+
+def no_script(name: str) -> str:
+    """Return what is said of a script that is no file here."""
+    near = nearest_script(name)
+    return f"no file {name} here" + (f"; is {near} meant?" if near else "")
 
 
 def script_command(name: str) -> list[str]:

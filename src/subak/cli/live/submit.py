@@ -40,7 +40,15 @@ from subak.cli.live.options import (
     if_interrupted,
     opened,
 )
-from subak.cli.live.scripts import UNBUFFERED, command_of, folder_of_script, is_script, script_command
+from subak.cli.live.scripts import (
+    UNBUFFERED,
+    command_of,
+    folder_of_script,
+    is_absent,
+    is_script,
+    no_script,
+    script_command,
+)
 from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, counts_text, going_on, of_counts, remark, show, why_full
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
@@ -152,6 +160,8 @@ def _again(federation: "Client", id: str, output: Output) -> JobView:
 
 def _text_of(file: Path, said: dict[str, object], workdir: str | None) -> bytes:
     """Return the job file that a file is, or the one of the script that it is. Raises InputError."""
+    if is_script(str(file)) and is_absent(str(file)):
+        raise InputError(no_script(str(file)))
     data = file_bytes(file)
     if data.startswith(b"#!"):
         return _job_text(data, {**said, "workdir": folder_of(workdir)}, str(file))
@@ -218,8 +228,8 @@ def run(
     strict: StrictOption = False,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id of the job, and do not wait.")] = False,
     raw: Annotated[bool, typer.Option(
-        "--raw", help="Let what it writes reach a terminal as it is, colours and all; else what could steer the "
-                      "terminal is shown as escapes.")] = False,
+        "--raw", help="Let what it writes reach a terminal as it is, colours and all; else colours are left "
+                      "out, and what else could steer the terminal is shown as escapes.")] = False,
     client: ClientOption = None,
 ) -> None:
     """Run one command in the federation, show its output, and end with its exit code.

@@ -1,4 +1,4 @@
-"""Copies the output of tasks to standard output; on a terminal, control characters are escaped."""
+"""Copies the output of tasks to standard output; on a terminal, what could steer it is dropped or escaped."""
 import codecs
 import re
 import sys
@@ -15,6 +15,9 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import ClientSettings
 
 KEPT = "\n\t"
+COLOUR = re.compile(r"\x1b\[[0-9;:]*m")  # and bold, underlined, ...: these change no text, and are dropped
+CUT = re.compile(r"(?:\x1b(?:\[[0-9;:]{0,64})?|\r)\Z")  # what the next piece may make a colour, or the end of a line
+CLEAR = "\r\x1b[K"  # ours: what stands in the line is replaced, as a progress bar does
 HEARD_S = 0.2  # between two looks for Ctrl-C
 
 
@@ -23,6 +26,7 @@ class OutputWriter:
 
     def __init__(self, stream: TextIO, raw: bool) -> None:
         self.stream = stream
+        self.cut, self.is_line_begun = "", False
         self.decoder = None if raw or not stream.isatty() else codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
     def write(self, data: bytes) -> None:
@@ -37,11 +41,25 @@ class OutputWriter:
     def end(self) -> None:
         """Write what is left of the last character."""
         if self.decoder is not None:
-            self._show(self.decoder.decode(b"", final=True))
+            self._show(self.decoder.decode(b"", final=True), is_end=True)
 
-    def _show(self, text: str) -> None:
-        self.stream.write(STEERING.sub(_escaped, text.replace("\r\n", "\n")))
+    def _show(self, text: str, is_end: bool = False) -> None:
+        """Show text; of a line that goes back to its beginning, as a progress bar does, only its last state."""
+        text = re.sub("\r+", "\r", self.cut + text)
+        cut = None if is_end else CUT.search(text)
+        self.cut = cut[0] if cut else ""
+        *ended, rest = COLOUR.sub("", text.removesuffix(self.cut)).split("\n")
+        for line in ended:
+            self._show_part(line.rstrip("\r"))
+            self.stream.write("\n")
+            self.is_line_begun = False
+        self._show_part(rest.rstrip("\r") if is_end else rest)
         self.stream.flush()
+
+    def _show_part(self, part: str) -> None:
+        _, again, last = part.rpartition("\r")
+        self.stream.write(CLEAR * (bool(again) and self.is_line_begun) + STEERING.sub(_escaped, last))
+        self.is_line_begun = bool(last) or (self.is_line_begun and not again)
 
 
 def write_attempts(chunks: Iterable[LogChunk], writer: OutputWriter, task: str, begins: bool = True) -> None:
