@@ -257,7 +257,7 @@ def test_alike_machines_have_none_of_what_is_not_named_and_nobody_asks_for():
     assert fleet.capacity.tolist() == [[1, 1], [0, 0]] and fleet.provenance.name == "cpu 1 each"
     assert uniform_fleet(1, {"cpu": 1, "memory": 3}, TWO, {"cpu"}).capacity.tolist() == [[1], [3]]
     refused(lambda: uniform_fleet(3, {"memory": 1}, TWO, {"cpu"}, "--kind"), "--kind: must name each of cpu once; "
-            "missing cpu, which tasks ask for (cpu=0 for machines without it)")
+            "missing cpu, which tasks ask for (cpu=0 for machines without it; --only-queue for a part of the tasks)")
     refused(lambda: uniform_fleet(3, {"cpu": 1}, TWO, {"cpu", "memory"}), "each of cpu, memory once; missing memory")
 
 

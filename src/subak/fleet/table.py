@@ -135,7 +135,9 @@ def uniform_fleet(
     if unknown or missing:
         wrong = [f"unknown {', '.join(unknown)}"] if unknown else []
         why = "" if asked is None else ", which tasks ask for"
-        lacking = [f"missing {', '.join(missing)}{why} ({missing[0]}=0 for machines without it)"] if missing else []
+        part = "; --only-queue for a part of the tasks" if what.startswith("--") and why else ""
+        hint = f"{missing[0]}=0 for machines without it{part}" if missing else ""
+        lacking = [f"missing {', '.join(missing)}{why} ({hint})"] if missing else []
         needed = [name for name in names if asked is None or name in asked] or names
         raise InputError(f"{what}: must name each of {', '.join(needed)} once; {'; '.join(wrong + lacking)}")
     machines = pl.DataFrame({"machine": [str(number) for number in range(count)]}, schema={"machine": pl.String})

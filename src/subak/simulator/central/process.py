@@ -23,7 +23,8 @@ class Process:
         """Start it; *seconds* is how long it may take for an answer."""
         self.seconds = seconds
         self.said = b""  # its last line
-        self.left = b""  # what came of the next one
+        self.has_answer = False  # a whole line has come
+        self.left = bytearray()  # what came of the next one
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `end`)
         try:
             self.child = subprocess.Popen(  # in a session of its own, so that what it starts ends with it
@@ -44,7 +45,7 @@ class Process:
         with selectors.DefaultSelector() as found:
             found.register(self.to, selectors.EVENT_WRITE)
             found.register(self.of, selectors.EVENT_READ)
-            while b"\n" not in self.left:
+            while not self.has_answer:
                 ready = found.select(max(ends - time.monotonic(), 0.0))
                 if not ready:
                     raise PolicyError(f"did not answer within {self.seconds:g} s (--answer-timeout)"
@@ -56,7 +57,8 @@ class Process:
                             found.unregister(self.to)
                     else:
                         self._read()
-        self.said, _, self.left = self.left.partition(b"\n")
+        end = self.left.index(b"\n")
+        self.said, self.left, self.has_answer = bytes(self.left[:end]), self.left[end + 1:], False
         return self.said
 
     def finish(self) -> None:
@@ -89,7 +91,7 @@ class Process:
         if self.left:
             raise PolicyError(f"answered more than one line to a message{self.last_words(self.left)}")
 
-    def last_words(self, said: bytes | None = None) -> str:
+    def last_words(self, said: bytes | bytearray | None = None) -> str:
         """Return what it said last, and the last line of its standard error, for use in a line."""
         last = (self.said if said is None else said).decode(errors="backslashreplace").strip()
         words = f"; it said last: {last[:SHOWN]!a}" if last else "; it said nothing before"
@@ -110,6 +112,7 @@ class Process:
         if not part:
             raise self._ended()
         self.left += part
+        self.has_answer = b"\n" in part  # what came before has none: nothing is looked at twice
         if len(self.left) > ANSWER_BYTES_MAX:
             raise PolicyError(f"answered a line of more than {ANSWER_BYTES_MAX:,} bytes{self.last_words()}")
 
