@@ -79,6 +79,7 @@ def refused_well(said: str, form: Format, text: str) -> bool:
 def test_quirks_are_kept_dropped_or_refused_and_nothing_else_changes(tmp_path, name):
     form = FORMATS[name]
     ends = Counter()
+    without: dict[int, Counter] = {}  # by the line that was left out: a file has fewer lines than quirks
     for number in range(QUIRKS):
         draw = random.Random(f"{name}/{number}")
         text, place = quirked(form, draw)
@@ -93,16 +94,18 @@ def test_quirks_are_kept_dropped_or_refused_and_nothing_else_changes(tmp_path, n
         ends["dropped" if account.dropped else "kept"] += 1
         account.check()
         if name in OF_JOBS:
-            others = "".join(f"{line}\n" for row, line in enumerate(form.lines) if row != place)
-            untouched = work(read(tmp_path / "others", form, others))
-            assert untouched <= work(conversion), f"{name}/{number}"
+            if place not in without:
+                others = "".join(f"{line}\n" for row, line in enumerate(form.lines) if row != place)
+                without[place] = work(read(tmp_path / "others", form, others))
+            found = work(conversion)
+            assert without[place] <= found, f"{name}/{number}"
             assert account.rows == sum(bool(line.strip()) for line in text.split("\n")) - form.head
             gone = conversion.dropped
             assert len(gone) == sum(account.dropped.values())
             assert set(gone["line"]) <= set(range(place + 1, place + 4))
             for load in conversion.loads:
                 hours = sum(count * run_time * dict(asked).get(load.resource, 0) for (_, run_time, asked), count in
-                            work(conversion).items()) / 3600
+                            found.items()) / 3600
                 unit = next(each.unit for each in conversion.workload.resources if each.name == load.resource)
                 assert load.kept == pytest.approx(hours * unit, rel=1e-3, abs=1e-9)
     assert ends.total() == QUIRKS
