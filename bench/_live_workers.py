@@ -1,6 +1,6 @@
 """Many workers of a federation in one process, without attempts' processes: `python _live_workers.py FILE...`.
 
-Each is a whole worker, with its node, its store and its connections, and an agent in which attempts of the command
+Each is a whole worker, with its role, its store and its connections, and an agent in which attempts of the command
 `hold` run for ever and all others end at once. When an attempt starts, a line says so on standard output.
 """
 import asyncio
@@ -12,9 +12,9 @@ from pathlib import Path
 from subak.live.agent.attempts.attempt import AttemptToRun
 from subak.live.agent.attempts.simulated import SimulatedAgent
 from subak.live.config import WorkerFile, read
-from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.process.driver import clock
 from subak.live.process.worker import Worker
+from subak.live.role.worker.worker_role import WorkerRole
 
 HOLD, EVER_S = "hold", 1e9
 
@@ -36,7 +36,7 @@ class Told(SimulatedAgent):
 class SimulatedWorker(Worker):
     """A worker with such an agent."""
 
-    async def _reach_agent(self, _number: int, _node: WorkerNode) -> None:
+    async def _reach_agent(self, _number: int, _role: WorkerRole) -> None:
         self.agent, self.attached = Told(), True
 
     async def _watch_agent(self) -> None:

@@ -14,7 +14,7 @@ from subak.federation.megha.open_tasks import OPEN_TASK
 from subak.federation.megha.submitter import note_attempts
 from subak.federation.messages import HAS_FAILED, LAUNCH, MESSAGE, NOBODY, NOT_FREE, PREEMPTED
 from subak.live.jobfile.schema import job_schema
-from subak.live.node.global_master.book import ON_DISK
+from subak.live.role.global_master.book import ON_DISK
 from test_losses import NUMBERED, message, sent
 
 TABLES = {"MESSAGE": MESSAGE, "ENDING": ENDING, "TASK": TASK, "ON_DISK": ON_DISK, "ROW": ROW, "ENTRY": ENTRY}

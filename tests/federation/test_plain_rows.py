@@ -22,8 +22,8 @@ from subak.federation.messages import (
     Outbox,
     build_outbox,
 )
-from subak.live.node.layout import Layout, Rooms, Timing
-from subak.live.node.worker.plain import BLANK, MESSAGES, Grid, Kind, Rows
+from subak.live.role.layout import Layout, Rooms, Timing
+from subak.live.role.worker.plain import BLANK, MESSAGES, Grid, Kind, Rows
 from subak.workload.tasks import Requests
 
 LAYOUT = Layout(1, 1, ("cpu", "memory"), True, Rooms(tasks=64, machines=64, shapes=4, queues=4))

@@ -9,7 +9,7 @@ from subak.federation.megha.ledger import ENTRY, VERSION, bring, build_ledger, c
 from subak.federation.megha.roles import SERVE
 from subak.federation.messages import CROSSES, HANDLER, KINDS, LOCAL_MASTER, NOBODY, ROLES, SPOKEN, SUBMITTER, WORKER
 from subak.federation.serving import compiled_service
-from subak.live.node.local_node import WITHOUT_MACHINE
+from subak.live.role.local_role import WITHOUT_MACHINE
 from subak.simulator.engine.state import LOOP_DONE, NOW
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
@@ -88,7 +88,7 @@ def test_so_does_the_compiled_function_of_a_process_whatever_it_is_told_at_once(
                         lambda role, tables: compiled_service(SERVE[role], tables), INBOX)
 
 
-def test_what_crosses_the_network_is_taken_by_live_nodes():
+def test_what_crosses_the_network_is_taken_by_live_roles():
     """A node refuses a kind that its peer does not speak, and a local master's one about a machine it does not have."""
     crossing = [(told.role, row) for seed in SEEDS[:10] for calls in recorded(seed).calls.values() for told in calls
                 if told.role != SUBMITTER  # it is beside its master

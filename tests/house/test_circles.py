@@ -47,7 +47,7 @@ def test_every_module_was_looked_at():
     found = imports(SRC)
     assert len(found) == len(list(SRC.rglob("*.py")))
     assert {"subak.errors", "subak.simulator.engine.run_loop"} <= found["subak.api.simulation"]
-    assert "subak.live.node.global_master.role" in found["subak.live.node.removal"]
+    assert "subak.live.role.global_master.base" in found["subak.live.role.removal"]
 
 
 @pytest.mark.parametrize("closing", [

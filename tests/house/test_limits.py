@@ -5,7 +5,7 @@ import re
 import pytest
 
 from checkout import ROOT
-from subak.live.node.layout import ATTEMPTS_MORE, Layout, Rooms
+from subak.live.role.layout import ATTEMPTS_MORE, Layout, Rooms
 
 PAGE = (ROOT / "docs" / "limits.md").read_text()
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| ")]

@@ -12,17 +12,17 @@ from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.live.api.models import TASK_WAITING
 from subak.live.api.service import JobFilter
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
-from subak.live.node.base import SERVED_MAX, Put, PutLarge
-from subak.live.node.frames import Answer
-from subak.live.node.global_master.book import COMPRESSED_FROM, ON_DISK
-from subak.live.node.global_master.global_node import Answered, Ended
-from subak.live.node.global_master.queues import QueueSetup
-from subak.live.node.global_master.rows import read_ended
-from subak.live.node.global_master.walks import STEP_ROWS, STEP_TASKS, Walks
-from subak.live.node.layout import Layout, Rooms, Timing
 from subak.live.process.held import SPAN_S, Held
+from subak.live.role.base import SERVED_MAX, Put, PutLarge
+from subak.live.role.frames import Answer
+from subak.live.role.global_master.book import COMPRESSED_FROM, ON_DISK
+from subak.live.role.global_master.global_role import Answered, Ended
+from subak.live.role.global_master.queues import QueueSetup
+from subak.live.role.global_master.rows import read_ended
+from subak.live.role.global_master.walks import STEP_ROWS, STEP_TASKS, Walks
+from subak.live.role.layout import Layout, Rooms, Timing
 from subak.live.service.listing import JOBS_AT_ONCE, READ_TOGETHER, numbers_below
-from subak.live.service.service import NodeService
+from subak.live.service.service import GlobalMasterService
 from subak.live.service.views import PART, Tally, ended_job, open_job, task_view
 from subak.live.torture.case import Case
 from subak.live.torture.world import World
@@ -51,8 +51,8 @@ class Alone:
         self.watch()
 
     @property
-    def node(self):
-        return self.world.masters[0].node
+    def role(self):
+        return self.world.masters[0].role
 
     @property
     def disk(self):
@@ -60,21 +60,21 @@ class Alone:
 
     def watch(self):
         """Count what each call of the global master takes."""
-        node = self.node
-        plain = node.receive
+        role = self.role
+        plain = role.receive
 
         def receive(now, arrivals=()):
-            before = node.handled
+            before = role.handled
             ready = plain(now, arrivals)
-            self.served += node.handled - before
-            self.most = max(self.most, node.handled - before)
+            self.served += role.handled - before
+            self.most = max(self.most, role.handled - before)
             self.rows += sum(len(each.keys) for each in ready.writes if isinstance(each, Put) and each.table == "task")
             self.ended += [effect for effect in ready.effects if isinstance(effect, Ended)]
             return ready
-        node.receive = receive
+        role.receive = receive
 
     def submit(self, *tasks):
-        job = self.node.submit(job_of(*tasks), "", 0.0)
+        job = self.role.submit(job_of(*tasks), "", 0.0)
         self.go_on()
         return job
 
@@ -90,10 +90,10 @@ def cancelled(count):
     job = alone.submit(count)
     alone.go_on(5.0)
     alone.served = alone.rows = 0
-    alone.node.cancel(job)
+    alone.role.cancel(job)
     alone.go_on(10.0)
-    found = alone.node.book.of_number[job]
-    assert found.has_ended and (alone.node.book.disk["outcome"][found.places] == OUTCOME_CANCELLED).all()
+    found = alone.role.book.of_number[job]
+    assert found.has_ended and (alone.role.book.disk["outcome"][found.places] == OUTCOME_CANCELLED).all()
     return alone.served, alone.rows, alone.most
 
 
@@ -107,11 +107,11 @@ def test_a_cancel_is_linear_in_the_tasks():
 
 def test_a_call_takes_some_tasks_of_a_job_and_small_jobs_do_not_wait():
     alone = Alone()
-    node = alone.node
-    large, small = (node.submit(job_of(tasks), "", 0.0) for tasks in (10_000, 3))
-    arrived = [node.jobs.state[node.book.of_number[job].places] for job in (large, small)]
+    role = alone.role
+    large, small = (role.submit(job_of(tasks), "", 0.0) for tasks in (10_000, 3))
+    arrived = [role.jobs.state[role.book.of_number[job].places] for job in (large, small)]
     alone.world.call(alone.world.masters[0])
-    assert node.due() <= alone.world.now, "it is called again at once"
+    assert role.due() <= alone.world.now, "it is called again at once"
     alone.go_on(0.01)
     assert (arrived[1] > 0).all() and 0 < (arrived[0] > 0).sum() < 10_000
     alone.go_on(5.0)
@@ -123,9 +123,9 @@ def test_a_cancel_goes_on_after_a_restart():
     alone = Alone()
     job = alone.submit(5 * STEP_TASKS, 10)
     alone.go_on(5.0)
-    alone.node.cancel(job)
+    alone.role.cancel(job)
     alone.go_on(0.006)
-    open_ = alone.node.book.of_number[job]
+    open_ = alone.role.book.of_number[job]
     assert 0 < open_.ended < open_.admitted.tasks
     alone.world.kill(alone.world.masters[0])
     alone.world.start(alone.world.masters[0])
@@ -137,28 +137,28 @@ def test_a_cancel_goes_on_after_a_restart():
     _, spec, rows, _ = read_ended(alone.disk["ended"][job])
     assert spec == job_of(5 * STEP_TASKS, 10) and rows.size == 5 * STEP_TASKS + 10
     assert (rows["state"] == SUBMISSION_ENDED).all()
-    assert alone.node.heads[job] == ("a", "large")
+    assert alone.role.heads[job] == ("a", "large")
 
 
 def test_a_job_that_is_not_laid_out_yet_is_shown_as_it_is_and_not_as_a_former_one_at_its_places():
     alone = Alone()
-    node = alone.node
-    for table in (node.book.now, node.book.disk):
+    role = alone.role
+    for table in (role.book.now, role.book.disk):
         table["state"], table["outcome"], table["attempts"], table["started"] = SUBMISSION_ENDED, 2, 3, 4.0
-    job = node.book.of_number[node.submit(job_of(2 * STEP_ROWS, 7), "", 0.0)]
+    job = role.book.of_number[role.submit(job_of(2 * STEP_ROWS, 7), "", 0.0)]
     assert job.laid == STEP_ROWS, "a submission takes as long for any job that is larger"
-    node.cancel(job.number, 2 * STEP_ROWS + 3)
-    view = shown(node, job)
+    role.cancel(job.number, 2 * STEP_ROWS + 3)
+    view = shown(role, job)
     assert (view.state, view.counts.waiting) == ("waiting", 2 * STEP_ROWS + 7)
     alone.go_on(5.0)
     assert job.laid == job.admitted.tasks
-    view = shown(node, job)
+    view = shown(role, job)
     assert (view.counts.waiting, view.counts.blocked, view.counts.cancelled) == (2 * STEP_ROWS, 6, 1)
 
 
-def shown(node, job):
+def shown(role, job):
     """A job as people see it."""
-    tally = Tally(open_job("g0-1", job, node.book, node.master))
+    tally = Tally(open_job("g0-1", job, role.book, role.master))
     for part in tally.known.parts():
         tally.add(part)
     return tally.view()
@@ -168,9 +168,9 @@ def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():
     alone = Alone()
     job = alone.submit(8 * STEP_TASKS)
     alone.go_on(0.005)
-    node = alone.node
-    assert 0 < node.tasks.size[TASKS_OPEN] < 8 * STEP_TASKS
-    known = open_job("g0-1", node.book.of_number[job], node.book, node.master)
+    role = alone.role
+    assert 0 < role.tasks.size[TASKS_OPEN] < 8 * STEP_TASKS
+    known = open_job("g0-1", role.book.of_number[job], role.book, role.master)
     tally = Tally(known)
     for part in known.parts():
         tally.add(part)
@@ -179,7 +179,7 @@ def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():
     alone.world.kill(alone.world.masters[0])
     alone.world.start(alone.world.masters[0])
     alone.go_on(5.0)
-    assert alone.node.tasks.size[TASKS_OPEN] == 8 * STEP_TASKS
+    assert alone.role.tasks.size[TASKS_OPEN] == 8 * STEP_TASKS
 
 
 def test_the_last_rows_of_a_job_are_taken_some_at_a_time_also_after_a_restart(monkeypatch):
@@ -188,20 +188,20 @@ def test_the_last_rows_of_a_job_are_taken_some_at_a_time_also_after_a_restart(mo
     count = 3 * STEP_ROWS - 7
     job = alone.submit(count)
     alone.go_on(5.0)
-    before = alone.node.book.now["number"][alone.node.book.of_number[job].places].copy()
-    alone.node.cancel(job)
+    before = alone.role.book.now["number"][alone.role.book.of_number[job].places].copy()
+    alone.role.cancel(job)
     alone.go_on(5.0)
     for _ in range(2):  # there is no machine, so it has rows in lanes until it begins again
         alone.world.kill(alone.world.masters[0])
         alone.world.start(alone.world.masters[0])
         alone.watch()
-        while not (found := alone.node.book.of_number[job]).kept:
+        while not (found := alone.role.book.of_number[job]).kept:
             alone.go_on(0.0005)
             assert alone.world.now < 100.0
         assert STEP_ROWS <= found.kept < count and not alone.ended
-    node = type(alone.node)
-    plain = node.keep
-    monkeypatch.setattr(node, "keep", lambda node, numbers: (taken.append(numbers.size), plain(node, numbers)))
+    role = type(alone.role)
+    plain = role.keep
+    monkeypatch.setattr(role, "keep", lambda role, numbers: (taken.append(numbers.size), plain(role, numbers)))
     alone.world.kill(alone.world.masters[0])
     alone.world.start(alone.world.masters[0])
     alone.watch()
@@ -209,16 +209,16 @@ def test_the_last_rows_of_a_job_are_taken_some_at_a_time_also_after_a_restart(mo
     assert sum(taken) == count and max(taken) == STEP_ROWS
     (effect,) = alone.ended
     assert (effect.rows["number"] == before).all() and (effect.rows["outcome"] == OUTCOME_CANCELLED).all()
-    assert not any(alone.disk.get(table) for table in ("job", "task", "cancel")) and not alone.node.walks
+    assert not any(alone.disk.get(table) for table in ("job", "task", "cancel")) and not alone.role.walks
 
 
 def test_many_rows_are_compressed_where_they_are_written():
     alone = Alone()
     job = alone.submit(COMPRESSED_FROM)
     alone.go_on(5.0)
-    found = alone.node.book.of_number[job]
-    assert alone.node.book.keep(found, COMPRESSED_FROM)
-    rows, writes = alone.node.book.drop_of(found)
+    found = alone.role.book.of_number[job]
+    assert alone.role.book.keep(found, COMPRESSED_FROM)
+    rows, writes = alone.role.book.drop_of(found)
     (large,) = (each for each in writes if isinstance(each, PutLarge))
     body = large.body()
     assert len(body) < rows.nbytes / 10
@@ -298,11 +298,11 @@ def test_a_list_looks_at_some_jobs_at_a_time_and_at_none_that_has_ended_for_one_
     alone = Alone()
     job = alone.submit(3)
     ended = range(job + 1, job + 1 + 4 * JOBS_AT_ONCE)
-    alone.node.ended.extend(ended)
-    alone.node.heads.update(dict.fromkeys(ended, ("b", "other")))
-    name = alone.node.job_name(job)
-    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.node.name)})
-    service = NodeService(SimpleNamespace(node=alone.node), None, file)
+    alone.role.ended.extend(ended)
+    alone.role.heads.update(dict.fromkeys(ended, ("b", "other")))
+    name = alone.role.job_name(job)
+    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
+    service = GlobalMasterService(SimpleNamespace(role=alone.role), None, file)
     found, looked, most = asyncio.run(listed(service, None))
     assert (found, looked) == ([name], len(ended) + 1) and most <= JOBS_AT_ONCE
     assert asyncio.run(listed(service, "waiting")) == ([name], 1, 1)
@@ -316,11 +316,11 @@ def test_a_list_of_one_state_views_only_jobs_of_it_and_others_are_served_in_betw
         numbers += [alone.submit(2) for _ in range(READ_TOGETHER)]
         alone.go_on(1.0)
     alone.go_on(1.0)
-    book = alone.node.book
+    book = alone.role.book
     for number in numbers[5:50:15]:  # no machine is there: some tasks are taken to have begun
         book.now[["attempts", "started"]][book.of_number[number].places.start] = (1, 0.5)
-    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.node.name)})
-    service = NodeService(SimpleNamespace(node=alone.node), None, file)
+    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
+    service = GlobalMasterService(SimpleNamespace(role=alone.role), None, file)
     viewed, turns, plain = [], [0], service._viewed
 
     async def view(id, waiting):
@@ -345,7 +345,7 @@ def test_a_list_of_one_state_views_only_jobs_of_it_and_others_are_served_in_betw
     assert max(Counter(viewed).values()) <= READ_TOGETHER
     of_state = {state: asyncio.run(pages(state)) for state in ("waiting", "running", "ended")}
     assert sorted(id for found in of_state.values() for id in found) == sorted(every)
-    assert of_state["running"] == [alone.node.job_name(number) for number in numbers[5:50:15]][::-1]
+    assert of_state["running"] == [alone.role.job_name(number) for number in numbers[5:50:15]][::-1]
     assert of_state["running"] == asyncio.run(pages("running"))
     assert len(viewed) == len(of_state["running"]), "no other was viewed"
     tasks = asyncio.run(service.tasks(of_state["running"][0], None, "", True, "", 10)).items
@@ -355,30 +355,30 @@ def test_a_list_of_one_state_views_only_jobs_of_it_and_others_are_served_in_betw
 
 def test_a_list_goes_on_below_its_cursor_in_the_order_of_numbers():
     alone = Alone()
-    alone.node.ended.extend((7, 5, 9))
-    alone.node.book.of_number[8] = None
-    assert numbers_below(alone.node, 9, None) == [8, 7, 5]
-    assert numbers_below(alone.node, 10, "ended") == [9, 8, 7, 5], "one that is open may have ended by its tasks"
-    assert numbers_below(alone.node, 10, "running") == [8]
+    alone.role.ended.extend((7, 5, 9))
+    alone.role.book.of_number[8] = None
+    assert numbers_below(alone.role, 9, None) == [8, 7, 5]
+    assert numbers_below(alone.role, 10, "ended") == [9, 8, 7, 5], "one that is open may have ended by its tasks"
+    assert numbers_below(alone.role, 10, "running") == [8]
 
 
 def test_a_task_is_shown_as_it_stood_when_its_place_is_another_jobs_by_now():
     alone = Alone()
     job = alone.submit(3)
     alone.go_on(1.0)
-    node = alone.node
-    known = open_job("g0-1", node.book.of_number[job], node.book, node.master).at(1)
+    role = alone.role
+    known = open_job("g0-1", role.book.of_number[job], role.book, role.master).at(1)
     before = known.row(1).copy()
-    node.book.now[node.book.of_number[job].places] = np.zeros(1, ON_DISK)
-    assert known.row(1) == before != node.book.now[1]
+    role.book.now[role.book.of_number[job].places] = np.zeros(1, ON_DISK)
+    assert known.row(1) == before != role.book.now[1]
     assert known.state(1) == TASK_WAITING
 
 
 def service_of(known):
     """A service that finds these jobs, one after the other."""
     found = iter(known)
-    service = NodeService.__new__(NodeService)
-    service.node = SimpleNamespace(book=SimpleNamespace(of_number={}), forget_ended=lambda numbers: None)
+    service = GlobalMasterService.__new__(GlobalMasterService)
+    service.role = SimpleNamespace(book=SimpleNamespace(of_number={}), forget_ended=lambda numbers: None)
     service.driver = SimpleNamespace(wake=asyncio.Event())
     service.ended, service.tasks_kept, service._names = {}, 0, dict
 
@@ -413,10 +413,10 @@ def test_tasks_of_jobs_that_are_kept_are_counted_once():
 def test_a_question_that_is_answered_takes_no_other_one_along():
     """Whoever followed both streams of a task waited ten seconds when one was answered before the other."""
     alone = Alone()
-    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.node.name)})
-    service = NodeService(SimpleNamespace(node=alone.node, wake=asyncio.Event()), None, file)
+    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
+    service = GlobalMasterService(SimpleNamespace(role=alone.role, wake=asyncio.Event()), None, file)
     asked = []
-    service.node = SimpleNamespace(ask=lambda ask: asked.append(ask) or True)
+    service.role = SimpleNamespace(ask=lambda ask: asked.append(ask) or True)
 
     async def both():
         one, other = (asyncio.ensure_future(service._ask(f"logs {stream}", 0)) for stream in ("stdout", "stderr"))

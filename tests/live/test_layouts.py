@@ -13,10 +13,10 @@ from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, WORKER
 from subak.live.api.errors import UnavailableError
 from subak.live.config import FederationFile, read
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
-from subak.live.node.global_master.global_node import GlobalNode
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact, beginning_with
-from subak.live.node.layout import OF_A_KIND_MAX, STANDBYS, Layout, Rooms, Timing, number_of_job
-from subak.live.node.store_claims import ATTEMPTS_KEY, Claim
+from subak.live.role.global_master.global_role import GlobalRole
+from subak.live.role.global_master.queues import QueueSetup, QueuesFact, beginning_with
+from subak.live.role.layout import OF_A_KIND_MAX, STANDBYS, Layout, Rooms, Timing, number_of_job
+from subak.live.role.store_claims import ATTEMPTS_KEY, Claim
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, random_case, smaller
 from subak.live.torture.torture import run_case
 from subak.live.torture.world import World
@@ -141,7 +141,7 @@ def test_a_queue_may_not_be_a_removed_masters_and_one_of_each_must_be_there(tmp_
                 ('http = "127.0.0.1:7003"', "removed = true"))
 
 
-# -- nodes -------------------------------------------------------------------------------------------------------------
+# -- roles -------------------------------------------------------------------------------------------------------------
 
 
 def spec(queue, tasks=1, number=0, **more):
@@ -174,7 +174,7 @@ def test_what_a_removed_global_master_had_begun_ends_and_its_machines_are_free_a
     world.until(10.0)
     assert len(world.watch.alive) == 3, "a master that is away keeps what it runs"
     queues = QueuesFact(9, (QueueSetup("a", 0), QueueSetup("", 1)))
-    world.masters[0].node.apply(queues)
+    world.masters[0].role.apply(queues)
     world.call_soon(world.masters[0])
     world.until(10.5)
     world.layout = structs.replace(world.layout, no_masters=(1,))
@@ -183,8 +183,8 @@ def test_what_a_removed_global_master_had_begun_ends_and_its_machines_are_free_a
     assert not world.watch.alive
     machine = world.machines.all[0]
     assert not machine.agent.ledger.rows
-    for node in (world.masters[0].node, world.locals[0].node):
-        fleet = node.master.fleet if isinstance(node, GlobalNode) else node.local.fleet
+    for role in (world.masters[0].role, world.locals[0].role):
+        fleet = role.master.fleet if isinstance(role, GlobalRole) else role.local.fleet
         number = machine.process.peer[1]
         assert fleet.free[:, number].tolist() == [2000, 2048]
 
@@ -195,28 +195,28 @@ def test_a_cluster_is_removed_only_when_no_task_may_still_run_there():
             for number, at in enumerate((1.0, 15.0))]
     world = world_of(jobs, masters=1, clusters=2)
     world.until(2.0)
-    node = world.masters[0].node
+    role = world.masters[0].role
     assert len(world.watch.alive) == 2
     for place in range(2):
-        where[place] = node.layout.cluster_of(int(node.master.task["machine"][place]))
+        where[place] = role.layout.cluster_of(int(role.master.task["machine"][place]))
     used = set(where.values())
     assert used
     world.kill(world.masters[0])
     for cluster in range(2):
-        world.layout = structs.replace(node.layout, no_clusters=(cluster,))
+        world.layout = structs.replace(role.layout, no_clusters=(cluster,))
         if cluster in used:
             with pytest.raises(InputError, match=rf"cluster number {cluster} .* is removed, and .* tasks may"):
                 world.start(world.masters[0])
-    world.layout = node.layout
+    world.layout = role.layout
     world.start(world.masters[0])
     world.until(12.0)
-    assert not world.watch.alive and not world.masters[0].node.book.of_number
-    world.layout = structs.replace(node.layout, no_clusters=(0,))
+    assert not world.watch.alive and not world.masters[0].role.book.of_number
+    world.layout = structs.replace(role.layout, no_clusters=(0,))
     for process in world.locals[0], world.locals[2]:
         world.kill(process)
     start_again(world, [world.locals[1], world.locals[3], world.masters[0]])
     world.until(15.0)
-    again = world.masters[0].node
+    again = world.masters[0].role
     assert again.master.cluster["known"].tolist() == [True, True], "nobody waits for what is not there"
     world.until(16.0)
     (job,) = again.book.of_number.values()
@@ -228,26 +228,26 @@ def test_a_task_that_was_last_in_a_cluster_that_is_removed_runs_elsewhere_after_
     again = spec("a", retries=5, backoff_s=60.0)
     world = world_of([JobCase(1.0, "client 0", again, (((0.5, 1), (0.5, 0)),))], masters=1, clusters=2)
     world.until(3.0)
-    node = world.masters[0].node
-    (number,) = node.book.of_number
-    row = node.jobs.row[node.book.of_number[number].places][0]
-    last = int(node.master.task["sent_to"][row])
+    role = world.masters[0].role
+    (number,) = role.book.of_number
+    row = role.jobs.row[role.book.of_number[number].places][0]
+    last = int(role.master.task["sent_to"][row])
     world.kill(world.masters[0])
-    world.layout = structs.replace(node.layout, no_clusters=(last,))
+    world.layout = structs.replace(role.layout, no_clusters=(last,))
     for local in world.locals:
-        if local.node.cluster == last:
+        if local.role.cluster == last:
             world.kill(local)
-    start_again(world, [local for local in world.locals if local.node is not None])
+    start_again(world, [local for local in world.locals if local.role is not None])
     world.start(world.masters[0])
     world.until(100.0)
-    assert not world.masters[0].node.book.of_number
+    assert not world.masters[0].role.book.of_number
 
 
 def test_a_queue_in_force_of_a_removed_master_is_refused():
     layout = Layout(2, 1, ("cpu", "memory"), False, ROOMS, no_masters=(1,))
     with pytest.raises(InputError, match=r"queue b: global master number 1 \(from 0 on\), which serves it, is removed"):
-        GlobalNode(0, layout, Timing(), QueuesFact(1, (QueueSetup("a", 0), QueueSetup("b", 1))), {}, "g0", "life")
-    GlobalNode(0, layout, Timing(), QueuesFact(1, (QueueSetup("a", 0), QueueSetup("", 1))), {}, "g0", "life")
+        GlobalRole(0, layout, Timing(), QueuesFact(1, (QueueSetup("a", 0), QueueSetup("b", 1))), {}, "g0", "life")
+    GlobalRole(0, layout, Timing(), QueuesFact(1, (QueueSetup("a", 0), QueueSetup("", 1))), {}, "g0", "life")
 
 
 def test_entries_of_the_file_that_are_deleted_are_missed():
@@ -302,9 +302,9 @@ def test_queues_of_a_disk_are_later_than_those_of_a_file():
 def test_a_worker_takes_orders_of_a_global_master_that_came_after_it():
     world = world_of([])
     world.until(2.0)
-    node = world.machines.all[0].process.node
-    assert OF_A_KIND_MAX - 1 in node.bounds["owner"] and OF_A_KIND_MAX not in node.bounds["owner"]
-    assert OF_A_KIND_MAX * ROOMS.shapes - 1 in node.bounds["shape"]
+    role = world.machines.all[0].process.role
+    assert OF_A_KIND_MAX - 1 in role.bounds["owner"] and OF_A_KIND_MAX not in role.bounds["owner"]
+    assert OF_A_KIND_MAX * ROOMS.shapes - 1 in role.bounds["shape"]
 
 
 def test_federations_grow_in_torture_and_lose_nothing():

@@ -1,21 +1,21 @@
-"""What drives a node, and what asks it, when the disk is full or just being written."""
+"""What drives a role, and what asks it, when the disk is full or just being written."""
 import asyncio
 from types import SimpleNamespace
 
 import pytest
 
 from subak.live.api.errors import NotFoundError, UnavailableError
-from subak.live.node.base import Ready
-from subak.live.node.layout import number_of_job
 from subak.live.process import driver as driving
 from subak.live.process.driver import Driver
+from subak.live.role.base import Ready
+from subak.live.role.layout import number_of_job
 from subak.live.service import service as asking
-from subak.live.service.service import NodeService
+from subak.live.service.service import GlobalMasterService
 from subak.live.store.checking import StoreError
 
 
 class FakeNode:
-    """A node that wants one thing written at each call."""
+    """A role that wants one thing written at each call."""
 
     def __init__(self):
         self.calls = 0
@@ -67,11 +67,11 @@ def test_who_waits_is_told_that_the_disk_is_full_and_everything_is_written_once_
 
 def service_of(bodies, write):
     """Return a service whose store holds *bodies*, and does *write* when all that was decided is on disk."""
-    node = SimpleNamespace(name="g0", job_name=lambda number: f"g0-{number}", number=0,
+    role = SimpleNamespace(name="g0", job_name=lambda number: f"g0-{number}", number=0,
                            book=SimpleNamespace(of_number={}),
                            ended=[number_of_job(0, 3), number_of_job(0, 4)])
-    service = NodeService.__new__(NodeService)
-    service.node, service.ended = node, {}
+    service = GlobalMasterService.__new__(GlobalMasterService)
+    service.role, service.ended = role, {}
     service.file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name="g0")})
     service.tasks_kept = 0
     service.store = SimpleNamespace(bodies=lambda table, numbers: {
@@ -96,7 +96,7 @@ def test_a_job_whose_end_is_just_being_written_is_there(monkeypatch):
 
 def test_a_disk_that_takes_nothing_is_said_to_whoever_asked():
     async def run():
-        service = NodeService.__new__(NodeService)
+        service = GlobalMasterService.__new__(GlobalMasterService)
         service.driver = SimpleNamespace(when_written=[], wake=asyncio.Event(), problem="the disk is full")
         asked = asyncio.create_task(service._durable())
         await asyncio.sleep(0)

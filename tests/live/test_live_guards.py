@@ -1,11 +1,11 @@
-"""Guards of nodes that hold only in rare moments: a machine that joins again, an old lease, an end that came first."""
+"""Guards of roles that hold only in rare moments: a machine that joins again, an old lease, an end that came first."""
 import pytest
 
 from subak.federation.messages import ALIVE, LEASE, LOCAL_MASTER, OVER, WORKER
-from subak.live.node.frames import Batch, FrameError, Outgoing
-from subak.live.node.worker.worker_node import Ping
+from subak.live.role.frames import Batch, FrameError, Outgoing
+from subak.live.role.worker.worker_role import Ping
 from subak.live.torture.case import JobCase
-from test_live_nodes import JOB, ask, messages, number_of, world_of
+from test_live_roles import JOB, ask, messages, number_of, world_of
 
 
 def test_a_cordon_holds_when_the_worker_joins_again():
@@ -16,36 +16,36 @@ def test_a_cordon_holds_when_the_worker_joins_again():
         world.kill(process)
         world.machines.start_worker(world.machines.all[0])
         world.until(world.now + 1.0)
-        assert [local.node.machines[machine].cordoned for local in world.locals[:1]] == [again]
+        assert [local.role.machines[machine].cordoned for local in world.locals[:1]] == [again]
         ask(world, "uncordon", machine)
 
 
 @pytest.mark.parametrize("kind", [ALIVE, OVER])
 def test_a_worker_speaks_for_no_other_machine(kind):
     world = world_of(machines=2)
-    node, own = world.locals[0].node, number_of(world, 0)
-    assert len(list(node.taken((WORKER, own), Batch(messages(kind, own, machine=own, task=0).tobytes())))) == 1
+    role, own = world.locals[0].role, number_of(world, 0)
+    assert len(list(role.taken((WORKER, own), Batch(messages(kind, own, machine=own, task=0).tobytes())))) == 1
     with pytest.raises(FrameError):
-        node.taken((WORKER, own), Batch(messages(kind, own, machine=number_of(world, 1), task=0).tobytes()))
+        role.taken((WORKER, own), Batch(messages(kind, own, machine=number_of(world, 1), task=0).tobytes()))
 
 
 @pytest.mark.parametrize(("of_fresh", "pings"), [(0.9, 1), (1.1, 0)])
 def test_an_old_answer_to_a_sign_of_life_is_no_life_for_the_agent(of_fresh, pings):
-    node = world_of().machines.all[0].process.node
-    now = node.now + node.timing.fresh * 3
-    rows = messages(LEASE, 0, machine=node.number)
-    rows["to"], rows["epoch"], rows["incarnation"] = node.number, node.me["epoch"], node.me["incarnation"]
-    rows["delay"] = now - of_fresh * node.timing.fresh
-    outgoing = world_frame(node, rows)
-    ready = node.receive(now, [((LOCAL_MASTER, 0), outgoing)])
-    assert node.me["heard"] == rows["delay"][0]
+    role = world_of().machines.all[0].process.role
+    now = role.now + role.timing.fresh * 3
+    rows = messages(LEASE, 0, machine=role.number)
+    rows["to"], rows["epoch"], rows["incarnation"] = role.number, role.me["epoch"], role.me["incarnation"]
+    rows["delay"] = now - of_fresh * role.timing.fresh
+    outgoing = world_frame(role, rows)
+    ready = role.receive(now, [((LOCAL_MASTER, 0), outgoing)])
+    assert role.me["heard"] == rows["delay"][0]
     assert sum(isinstance(effect, Ping) for effect in ready.effects) == pings
 
 
-def world_frame(node, rows):
+def world_frame(role, rows):
     """Return the next frame from the first local master with these messages."""
     outgoing = Outgoing()
-    outgoing.number = node.links[LOCAL_MASTER, 0].incoming.number
+    outgoing.number = role.links[LOCAL_MASTER, 0].incoming.number
     return outgoing.frame(Batch(rows.tobytes()))
 
 
@@ -57,10 +57,10 @@ def test_an_end_that_was_reached_while_it_was_halted_counts():
     process.slow = 1.0
     ask(world, "drain", number_of(world))
     ask(world, "uncordon", number_of(world))
-    assert process.node.halting
+    assert process.role.halting
     assert len(world.watch.alive) == 1
     process.slow = 0.0
     world.until(20.0)
     assert list(world.watch.tries.values()) == [1]
     assert len(world.watch.finished) == 1
-    assert not world.masters[0].node.book.of_number
+    assert not world.masters[0].role.book.of_number

@@ -16,13 +16,13 @@ from subak.live.config import (
     QueueEntry,
     check,
 )
-from subak.live.node.base import Drop
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact
+from subak.live.role.base import Drop
+from subak.live.role.global_master.queues import QueueSetup, QueuesFact
 from subak.live.service import keeping
 from subak.live.service.keeping import SLICE, Keeper
-from subak.live.service.service import NodeService
+from subak.live.service.service import GlobalMasterService
 from subak.live.torture.case import JobCase
-from test_live_nodes import JOB, world_of
+from test_live_roles import JOB, world_of
 
 DAY = 86_400.0
 
@@ -131,12 +131,12 @@ def test_with_a_job_its_key_is_forgotten_and_both_leave_the_disk():
     other = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], command=("job", "1", "0")),))
     world = world_of(jobs=[JobCase(2.5, "client", JOB, (((1.0, 0),),)), JobCase(2.6, "other", other, (((1.0, 0),),))])
     world.until(12.0)
-    node = world.masters[0].node
-    first, second = node.ended
-    node.writes.clear()
-    node.forget_ended([first])
-    assert (list(node.ended), sorted(node.kept.values())) == ([second], [second])
-    dropped = {(write.table, key) for write in node.writes if isinstance(write, Drop) for key in write.keys}
+    role = world.masters[0].role
+    first, second = role.ended
+    role.writes.clear()
+    role.forget_ended([first])
+    assert (list(role.ended), sorted(role.kept.values())) == ([second], [second])
+    dropped = {(write.table, key) for write in role.writes if isinstance(write, Drop) for key in write.keys}
     assert {("ended", first), ("client", "client")} <= dropped
 
 
@@ -157,9 +157,9 @@ def test_what_the_file_says_is_checked(history, words):
 
 def service_of(kept):
     """Return the service of g0, whose queue is a; queue b is g1's."""
-    service = NodeService.__new__(NodeService)
+    service = GlobalMasterService.__new__(GlobalMasterService)
     queues = QueuesFact(1, (QueueSetup("a", 0), QueueSetup("b", 1)))
-    service.node = SimpleNamespace(
+    service.role = SimpleNamespace(
         name="g0", number=0, queues=queues, kept=kept, job_name=lambda number: f"g0-{number}",
         submit=lambda spec, client, clock: kept[client])
     service.driver = SimpleNamespace(problem="")

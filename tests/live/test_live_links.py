@@ -7,8 +7,8 @@ import pytest
 
 from live_federation import free_addresses
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
-from subak.live.node.layout import Layout, Rooms
 from subak.live.process.links import SILENT_S, Links
+from subak.live.role.layout import Layout, Rooms
 from subak.live.tokens import hash_of
 
 TCP_REPAIR = 19  # Linux: a socket under repair is closed without a word to the other end; CAP_NET_ADMIN alone may

@@ -32,23 +32,23 @@ from subak.live.agent.settings import Settings, checked
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, WorkerFile, capacity_of
 from subak.live.jobfile.spec import TASKS
-from subak.live.node.base import DefectError, Drop, within
-from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.frames import Answer, Ask, FrameError, Leave, Retract
-from subak.live.node.global_master.book import asked_of
-from subak.live.node.global_master.global_node import Answered
-from subak.live.node.global_master.history import BEGAN, Happening, History
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact
-from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing
-from subak.live.node.local_node import UNREACHABLE
+from subak.live.role.base import DefectError, Drop, within
+from subak.live.role.facts import MACHINE, read_machine
+from subak.live.role.frames import Answer, Ask, FrameError, Leave, Retract
+from subak.live.role.global_master.book import asked_of
+from subak.live.role.global_master.global_role import Answered
+from subak.live.role.global_master.history import BEGAN, Happening, History
+from subak.live.role.global_master.queues import QueueSetup, QueuesFact
+from subak.live.role.layout import STANDBYS, Layout, Rooms, Timing
+from subak.live.role.local_role import UNREACHABLE
 from subak.live.service.changing import removed_view
 from subak.live.service.planning import first_queues, new_queues, plan_of, setups_of
 from subak.live.service.resources import machine_view, total_of
-from subak.live.service.service import NodeService
+from subak.live.service.service import GlobalMasterService
 from subak.live.service.views import Known
 from subak.live.torture.case import Case, JobCase, MachineCase
 from subak.live.torture.world import World
-from test_live_nodes import JOB, number_of, world_of
+from test_live_roles import JOB, number_of, world_of
 from worlds import begin
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def toml(**changes):
     return msgspec.toml.encode(structs.replace(FILE, **changes))
 
 
-@pytest.fixture(name="node")
+@pytest.fixture(name="role")
 def fixture_node():
     fact = first_queues(FILE)
     return SimpleNamespace(queues=fact, layout=FILE.layout())
@@ -132,17 +132,17 @@ def test_masters_take_queues_in_turn_where_the_file_names_none():
     assert [(queue.path, queue.owner, queue.weight) for queue in inner] == [("a", 0, 2.0)]
 
 
-def test_a_plan_names_what_comes_goes_and_changes(node):
+def test_a_plan_names_what_comes_goes_and_changes(role):
     queues = (QueueEntry("a", 5.0), QueueEntry("b", 4.0), QueueEntry("d", owner="g1"), QueueEntry("a/x", 3.0),
               QueueEntry("e", 2.0))
-    plan = plan_of(node, FILE, toml(queue=queues, order="drf"))
+    plan = plan_of(role, FILE, toml(queue=queues, order="drf"))
     assert [(each.kind, each.what, each.before, each.after) for each in plan.changes] == [
         ("change", "queue a: weight", "2", "5"), ("change", "queue b: weight", "1", "4"),
         ("remove", "queue c", "weight 1", ""), ("add", "queue e", "", "weight 2"),
         ("change", "order", "round-robin", "drf")]
     assert plan.warnings == ("queue c takes no jobs any more; what it has is served until it has ended",)
     assert plan.version == 1
-    assert plan_of(node, FILE, toml()).changes == ()
+    assert plan_of(role, FILE, toml()).changes == ()
 
 
 @pytest.mark.parametrize(("error", "words", "changes"), [
@@ -152,16 +152,16 @@ def test_a_plan_names_what_comes_goes_and_changes(node):
     (RefusedError, "configuration: name differs; that takes a restart", {"name": "other"}),
     (RefusedError, "queue d: its jobs are with another global master", {"queue": (QueueEntry("d", owner="g0"),)}),
 ])
-def test_a_configuration_that_cannot_be_applied_is_refused(node, error, words, changes):
+def test_a_configuration_that_cannot_be_applied_is_refused(role, error, words, changes):
     with pytest.raises(error, match=words):
-        new_queues(node, FILE, toml(**changes))
+        new_queues(role, FILE, toml(**changes))
 
 
 def test_queues_that_were_applied_are_there_after_a_restart_whatever_the_file_says():
     world = world_of()
-    node = world.masters[0].node
-    first = structs.replace(node.queues.queues[0], weight=7.0)
-    node.apply(structs.replace(node.queues, version=2, queues=(first, *node.queues.queues[1:])))
+    role = world.masters[0].role
+    first = structs.replace(role.queues.queues[0], weight=7.0)
+    role.apply(structs.replace(role.queues, version=2, queues=(first, *role.queues.queues[1:])))
     world.call_soon(world.masters[0])
     world.until(world.now + 0.1)
     for process in world.locals:  # who would say it again
@@ -169,27 +169,27 @@ def test_queues_that_were_applied_are_there_after_a_restart_whatever_the_file_sa
     world.kill(world.masters[0])
     world.start(world.masters[0])
     world.until(world.now + 0.5)
-    queues = world.masters[0].node.queues
+    queues = world.masters[0].role.queues
     assert (queues.version, queues.queues[0].weight) == (2, 7.0)
 
 
 def test_a_queue_that_was_removed_has_no_turn_once_its_last_job_has_ended():
     world = world_of(jobs=[JobCase(2.0, "client", JOB, (((3.0, 0),),))])
     world.until(3.0)
-    node = world.masters[0].node
-    gone = structs.replace(node.queues.queues[0], path="")
-    node.apply(structs.replace(node.queues, version=2, queues=(gone, *node.queues.queues[1:])))
+    role = world.masters[0].role
+    gone = structs.replace(role.queues.queues[0], path="")
+    role.apply(structs.replace(role.queues, version=2, queues=(gone, *role.queues.queues[1:])))
     world.call_soon(world.masters[0])
     world.until(4.0)
-    assert 0 in node.master.own
+    assert 0 in role.master.own
     world.until(8.0)
-    assert len(world.watch.finished) == 1 and 0 not in node.master.own
+    assert len(world.watch.finished) == 1 and 0 not in role.master.own
 
 
 def test_what_was_written_of_a_job_is_not_written_again():
     world = world_of(jobs=[JobCase(2.0, "client", job_again(retries=1, backoff_s=9.0), (((0.5, 1), (0.5, 0)),))])
     world.until(4.0)
-    book = world.masters[0].node.book
+    book = world.masters[0].role.book
     (job,) = book.of_number.values()
     assert not book.due and book.writes(np.arange(*job.places.indices(1 << 30)), 5.0) == []
 
@@ -208,26 +208,26 @@ def test_a_task_is_of_the_stage_that_its_index_falls_into():
 
 def test_a_machine_is_shown_as_its_local_master_says():
     world = world_of()
-    node, number = world.masters[0].node, number_of(world)
-    fact = read_machine(node.facts.known[MACHINE, number].body)
-    view = machine_view(node, FILE, number, fact)
+    role, number = world.masters[0].role, number_of(world)
+    fact = read_machine(role.facts.known[MACHINE, number].body)
+    view = machine_view(role, FILE, number, fact)
     assert (view.state, view.reason, view.capacity, view.used) == (
         "ready", "", {"cpu": 1000, "memory": 1024}, {"cpu": 0, "memory": 0})
-    assert machine_view(node, FILE, number, structs.replace(fact, joining=True)).state == "joining"
-    node.master.listed[number] = False
-    view = machine_view(node, FILE, number, structs.replace(fact, joining=True))
+    assert machine_view(role, FILE, number, structs.replace(fact, joining=True)).state == "joining"
+    role.master.listed[number] = False
+    view = machine_view(role, FILE, number, structs.replace(fact, joining=True))
     assert (view.state, view.reason) == ("unknown", "its local master has not heard of it yet")
-    node.master.listed[number], node.master.fleet.capacity[:, number] = True, 0
-    assert machine_view(node, FILE, number, fact).state == "lost"
+    role.master.listed[number], role.master.fleet.capacity[:, number] = True, 0
+    assert machine_view(role, FILE, number, fact).state == "lost"
 
 
 def answers_to(world, *asks):
     """What a local master answers to questions."""
-    node, found = world.masters[0].node, []
-    take = node.on_frame
-    node.on_frame = lambda peer, frame: (found.append(frame), take(peer, frame))
+    role, found = world.masters[0].role, []
+    take = role.on_frame
+    role.on_frame = lambda peer, frame: (found.append(frame), take(peer, frame))
     for each in asks:
-        node.frame_to((LOCAL_MASTER, 0), each)
+        role.frame_to((LOCAL_MASTER, 0), each)
     world.call_soon(world.masters[0])
     world.until(world.now + 0.2)
     return [(each.number, each.problem) for each in found]
@@ -243,22 +243,22 @@ def test_a_question_about_a_machine_that_is_not_there_is_answered():
 
 def test_a_machine_may_have_nothing_of_a_resource_and_not_less():
     world = world_of(machines=0)
-    node = world.locals[0].node
+    role = world.locals[0].role
     join = SimpleNamespace(name="m", identity="i", machine=-1, capacity=(1000, 0), attributes={}, is_known=False)
-    assert node._refusal((1, -1), join) == ""
+    assert role._refusal((1, -1), join) == ""
     join.capacity = (1000, -1)
-    assert node._refusal((1, -1), join) == "machine m: has 2 resources, not 2"
+    assert role._refusal((1, -1), join) == "machine m: has 2 resources, not 2"
     join.capacity = (1000,)
     with pytest.raises(FrameError, match="has 1 resources, not 2"):
-        node._join((1, -1), join)
+        role._join((1, -1), join)
 
 
 def test_an_outbox_that_ran_over_ends_the_process():
-    node = world_of(machines=0).masters[0].node
-    node.services[GLOBAL_MASTER] = lambda now, count: node.out.size.__setitem__(slice(OVERRUN, OVERRUN + 1), 1)
-    node.pending.append((GLOBAL_MASTER, PLACE, node.message(kind=PLACE, to=0, sender=0)))
+    role = world_of(machines=0).masters[0].role
+    role.services[GLOBAL_MASTER] = lambda now, count: role.out.size.__setitem__(slice(OVERRUN, OVERRUN + 1), 1)
+    role.pending.append((GLOBAL_MASTER, PLACE, role.message(kind=PLACE, to=0, sender=0)))
     with pytest.raises(DefectError, match="the outbox of a global master ran over: "):
-        node.receive(99.0)
+        role.receive(99.0)
 
 
 def job_again(**changes):
@@ -269,14 +269,14 @@ def test_a_task_that_is_to_be_tried_again_later_is_also_after_a_restart():
     world = world_of(jobs=[JobCase(2.0, "client", job_again(retries=1, backoff_s=3.0), (((0.5, 1), (0.5, 0)),))])
     world.until(4.0)
     master = world.masters[0]
-    (job,) = master.node.book.of_number.values()
-    assert master.node.jobs.state[job.places] == [SUBMISSION_BACKOFF]
+    (job,) = master.role.book.of_number.values()
+    assert master.role.jobs.state[job.places] == [SUBMISSION_BACKOFF]
     world.kill(master)
     world.start(master)
     world.until(6.5)
-    assert master.node.book.of_number and not world.watch.alive
+    assert master.role.book.of_number and not world.watch.alive
     world.until(10.0)
-    assert not master.node.book.of_number
+    assert not master.role.book.of_number
     assert [*world.watch.tries.values()] == [2]
 
 
@@ -285,13 +285,13 @@ def test_after_its_second_failure_a_task_pauses_twice_as_long_also_after_a_resta
                                    (((0.1, 1), (0.1, 1), (0.1, 0)),))])
     world.until(5.5)  # failed at 2.1 and at 4.2 or so, and is to be tried again 4 seconds later
     master = world.masters[0]
-    (job,) = master.node.book.of_number.values()
-    assert (master.node.jobs.state[job.places], master.node.jobs.ending["failed"][job.places]) == (
+    (job,) = master.role.book.of_number.values()
+    assert (master.role.jobs.state[job.places], master.role.jobs.ending["failed"][job.places]) == (
         [SUBMISSION_BACKOFF], [2])
     world.kill(master)
     world.start(master)
     begun = world.now
-    while master.node.book.of_number:
+    while master.role.book.of_number:
         world.until(world.now + 0.1)
         assert world.now < 20.0
     assert begun + 4.0 <= world.now <= begun + 5.0
@@ -316,11 +316,11 @@ def test_a_task_waits_no_longer_than_it_may_also_after_a_restart():
     world.kill(master)
     world.start(master)
     world.until(6.5)
-    (job,) = master.node.book.of_number.values()
+    (job,) = master.role.book.of_number.values()
     assert not job.has_ended
     world.until(8.0)
     assert job.has_ended and not world.watch.tries
-    assert master.node.book.now["reason"][job.places].tolist() == [WAITED_TOO_LONG]
+    assert master.role.book.now["reason"][job.places].tolist() == [WAITED_TOO_LONG]
 
 
 def test_what_machines_have_and_what_of_it_is_used_is_counted_to_the_last_unit():
@@ -332,20 +332,20 @@ def test_what_machines_have_and_what_of_it_is_used_is_counted_to_the_last_unit()
     world = World(case)
     begin(world)
     world.until(4.0)
-    assert total_of(world.masters[0].node) == ({"cpu": 1, "memory": 12}, {"cpu": 1, "memory": 3})
+    assert total_of(world.masters[0].role) == ({"cpu": 1, "memory": 12}, {"cpu": 1, "memory": 3})
 
 
 def test_a_removal_that_a_local_master_has_yet_to_hear_of_says_so():
     world = world_of(machines=1)
     file = SimpleNamespace(name_of_local=lambda local: f"local {local}", clusters=lambda: {
         0: SimpleNamespace(name="a")})
-    node, number = world.masters[0].node, number_of(world)
-    view = machine_view(node, file, number, read_machine(node.facts.known[MACHINE, number].body))
-    after = removed_view(node, file, number, view)
+    role, number = world.masters[0].role, number_of(world)
+    view = machine_view(role, file, number, read_machine(role.facts.known[MACHINE, number].body))
+    after = removed_view(role, file, number, view)
     assert (after.state, after.tasks, after.reason) == ("absent", 0, "removed")
     world.kill(world.locals[1])
     world.until(world.now + 1.0)
-    assert removed_view(node, file, number, view).reason == (
+    assert removed_view(role, file, number, view).reason == (
         f"removed; local {STANDBYS} cannot be reached now, and is told when it is back")
 
 
@@ -363,7 +363,7 @@ def test_an_answer_comes_to_who_still_waits_for_it(is_done):
         future.set_result("before")
     service = SimpleNamespace(answers={} if is_done is None else {7: future})
     answer = Answer(7, b"", "")
-    NodeService.on_effect(service, Answered(answer))
+    GlobalMasterService.on_effect(service, Answered(answer))
     assert not service.answers
     assert future.done() is (is_done is not None)
     assert not future.done() or future.result() == ("before" if is_done else answer)
@@ -374,13 +374,13 @@ def test_an_answer_comes_to_who_still_waits_for_it(is_done):
 def test_what_an_agent_refuses_is_over_and_forgotten_by_its_worker(why, code):
     world = world_of(jobs=[JobCase(2.0, "client", JOB, (((30.0, 0),),))])
     world.until(3.0)
-    node = world.machines.all[0].process.node
-    (key,) = node.alive
-    node.halting.add(key)  # a kill had been on its way
-    node.on_events([Refused(key, why)])
-    node.receive(node.now)
-    assert not node.alive and not node.halting
-    (row,) = node._used().values()
+    role = world.machines.all[0].process.role
+    (key,) = role.alive
+    role.halting.add(key)  # a kill had been on its way
+    role.on_events([Refused(key, why)])
+    role.receive(role.now)
+    assert not role.alive and not role.halting
+    (row,) = role._used().values()
     assert (row["state"], row["code"]) == (WORKER_ENDED, code)
 
 
@@ -388,9 +388,9 @@ def test_what_an_agent_refuses_is_over_and_forgotten_by_its_worker(why, code):
     ((GLOBAL_MASTER, 0), Answer(1, b"", "")), ((GLOBAL_MASTER, 0), Leave()), ((WORKER, 0), Ask(1, "cordon", 0)),
     ((WORKER, 0), Retract(())), ((LOCAL_MASTER, STANDBYS), Leave()), ((WORKER, 0), Answer(99, b"", ""))])
 def test_a_local_master_takes_each_frame_from_its_role_alone(peer, frame):
-    node = world_of().locals[0].node
+    role = world_of().locals[0].role
     with pytest.raises(FrameError, match=r"^a frame \w+ that is not for a local master$"):
-        node.on_frame(peer, frame)
+        role.on_frame(peer, frame)
 
 
 @pytest.mark.parametrize(("ends", "code"), [(lambda: None, 0), (lambda: sys.exit(2), 2), (lambda: sys.exit("x"), 1),

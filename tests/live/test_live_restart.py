@@ -5,10 +5,10 @@ from msgspec import msgpack, structs
 from subak.errors import InputError
 from subak.federation.messages import GLOBAL_MASTER
 from subak.live.jobfile.read import read_job
-from subak.live.node.global_master.global_node import WRITTEN_FOR_KEY, GlobalNode
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact
-from subak.live.node.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, number_of_job
-from subak.live.node.written_for import written_for
+from subak.live.role.global_master.global_role import WRITTEN_FOR_KEY, GlobalRole
+from subak.live.role.global_master.queues import QueueSetup, QueuesFact
+from subak.live.role.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, number_of_job
+from subak.live.role.written_for import written_for
 
 LAYOUT = Layout(2, 1, ("cpu", "memory"), False, Rooms(tasks=64, machines=64, shapes=8, queues=8))
 QUEUES = QueuesFact(1, (QueueSetup("all", 1),))
@@ -22,23 +22,23 @@ WRITTEN_FOR = msgpack.encode(written_for(GLOBAL_MASTER, NUMBER, LAYOUT))
 
 def begun(disk, layout=LAYOUT):
     """A global master with what is on a disk that was written for LAYOUT, where it does not say another."""
-    node = GlobalNode(NUMBER, layout, Timing(), QUEUES,
+    role = GlobalRole(NUMBER, layout, Timing(), QUEUES,
                       {"incarnation": {WRITTEN_FOR_KEY: WRITTEN_FOR}, **disk}, "g1", "a life")
-    node.claims.granted += 10  # a local master has confirmed the store
-    return node
+    role.claims.granted += 10  # a local master has confirmed the store
+    return role
 
 
 def test_the_number_of_a_job_that_has_ended_is_not_given_again_after_a_restart():
     first = begun({}).submit(JOB, "first", 1.0)
-    node = begun({"ended": {first: b"", first + 2 * OF_A_KIND_MAX: b""}})
-    assert node.submit(JOB, "second", 2.0) == first + 3 * OF_A_KIND_MAX
-    assert node.submit(JOB, "third", 3.0) == first + 4 * OF_A_KIND_MAX
+    role = begun({"ended": {first: b"", first + 2 * OF_A_KIND_MAX: b""}})
+    assert role.submit(JOB, "second", 2.0) == first + 3 * OF_A_KIND_MAX
+    assert role.submit(JOB, "third", 3.0) == first + 4 * OF_A_KIND_MAX
 
 
 def test_a_key_is_that_of_a_job_that_has_ended_also_after_a_restart():
-    node = begun({"ended": {JOB_7: b""}, "client": {"mine": JOB_7.to_bytes(8, "big")}})
-    assert node.submit(JOB, "mine", 3.0) == JOB_7
-    assert node.submit(JOB, "another", 3.0) != JOB_7
+    role = begun({"ended": {JOB_7: b""}, "client": {"mine": JOB_7.to_bytes(8, "big")}})
+    assert role.submit(JOB, "mine", 3.0) == JOB_7
+    assert role.submit(JOB, "another", 3.0) != JOB_7
 
 
 @pytest.mark.parametrize("table", ["job", "ended", "client"])
@@ -59,6 +59,6 @@ def test_a_store_that_was_written_for_another_federation_is_refused(table, chang
 def test_a_store_with_jobs_of_a_version_that_did_not_say_for_whom_is_refused():
     with pytest.raises(InputError, match=r"another version of subak, which numbered .*none there, 3 here"):
         begun({"incarnation": {}, "ended": {7: b""}})
-    node = begun({"incarnation": {}})
-    (put,) = (each for each in node.writes if each.table == "incarnation" and WRITTEN_FOR_KEY in each.keys)
+    role = begun({"incarnation": {}})
+    (put,) = (each for each in role.writes if each.table == "incarnation" and WRITTEN_FOR_KEY in each.keys)
     assert put.bodies == [WRITTEN_FOR]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from subak.errors import InputError, StoreUnfitError
-from subak.live.node.base import Drop, Put
+from subak.live.role.base import Drop, Put
 from subak.live.store import files, sqlite
 from subak.live.store.checking import StoreError
 from subak.live.store.files import HALF_BYTES, FileStore

@@ -1,6 +1,6 @@
-"""Nodes of a live federation under faults: no rule breaks, all comes to rest; and planted defects are found.
+"""Roles of a live federation under faults: no rule breaks, all comes to rest; and planted defects are found.
 
-A planted defect is a node that lacks one guard.
+A planted defect is a role that lacks one guard.
 """
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from subak.federation.megha.jobs import SUBMISSION_BACKOFF
 from subak.federation.megha.local_master import handlers
 from subak.federation.messages import NOBODY
 from subak.live.agent.attempts.ledger import Ledger
-from subak.live.node.global_master import restore
-from subak.live.node.layout import Timing
-from subak.live.node.worker.worker_node import WorkerNode
+from subak.live.role.global_master import restore
+from subak.live.role.layout import Timing
+from subak.live.role.worker.worker_role import WorkerRole
 from subak.live.torture.torture import random_case, run_case
 from subak.live.torture.world import World
 
@@ -63,11 +63,11 @@ def test_a_forgotten_fence_is_found(monkeypatch):
 def test_a_row_that_is_given_again_too_early_is_found(monkeypatch):
     plain = restore._free_the_rest
 
-    def hasty(node):
-        tasks, jobs = node.tasks, node.jobs
+    def hasty(role):
+        tasks, jobs = role.tasks, role.jobs
         for place in np.flatnonzero(jobs.state == SUBMISSION_BACKOFF).tolist():
             tasks.number[jobs.row[place]] = NOBODY
-        plain(node)
+        plain(role)
 
     monkeypatch.setattr(restore, "_free_the_rest", hasty)
     assert found(first=125)
@@ -89,7 +89,7 @@ def test_a_lease_that_is_ignored_is_found(monkeypatch):
 
 
 def test_an_end_of_a_halted_attempt_that_is_not_held_back_is_found(monkeypatch):
-    monkeypatch.setattr(WorkerNode, "may_send", lambda node, kind, row: True)
+    monkeypatch.setattr(WorkerRole, "may_send", lambda role, kind, row: True)
     assert found(lambda case: any(machine.stubborn for machine in case.machines) and len(case.wishes) > 1)
 
 

@@ -20,18 +20,18 @@ from subak.live.agent.attempts.codes import code_words, signal_of
 from subak.live.api.errors import BY_CODE
 from subak.live.api.models import QueueView
 from subak.live.jobfile.spec import Constraint
-from subak.live.node.facts import JOB as JOB_FACT
-from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.frames import Ask
-from subak.live.node.global_master.book import ON_DISK, OUTCOME_WORDS
-from subak.live.node.global_master.history import BEGAN, Happening
+from subak.live.role.facts import JOB as JOB_FACT
+from subak.live.role.facts import MACHINE, read_machine
+from subak.live.role.frames import Ask
+from subak.live.role.global_master.book import ON_DISK, OUTCOME_WORDS
+from subak.live.role.global_master.history import BEGAN, Happening
 from subak.live.service.explaining import explanation_of
 from subak.live.service.resources import machine_view
 from subak.live.service.views import ended_job, event_view, open_job, task_view
 from subak.live.service.waiting import Waiting, never_fit
 from subak.live.torture.case import JobCase
 from subak.report.number_text import counted
-from test_live_nodes import JOB, number_of, world_of
+from test_live_roles import JOB, number_of, world_of
 
 FILE = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name="g0")},
                        clusters=lambda: {0: SimpleNamespace(name="west")})
@@ -39,22 +39,22 @@ ROOT = Path(__file__).parents[2]
 
 
 def running_task(seconds=8.0):
-    """Return a world in which a task runs, its node, and the only job."""
+    """Return a world in which a task runs, its role, and the only job."""
     world = world_of(jobs=[JobCase(2.5, "client", JOB, (((seconds, 0), (1.0, 0)),))])
     world.until(4.0)
-    node = world.masters[0].node
-    (job,) = node.book.of_number.values()
-    return world, node, job
+    role = world.masters[0].role
+    (job,) = role.book.of_number.values()
+    return world, role, job
 
 
-def asked(world, node, words, task=NOBODY):
-    assert node.ask(Ask(1, words, number_of(world), task))
+def asked(world, role, words, task=NOBODY):
+    assert role.ask(Ask(1, words, number_of(world), task))
     world.call_soon(world.masters[0])
     world.until(world.now + 1.0)
 
 
-def known_of(node, job):
-    return open_job("g0-0", job, node.book, node.master)
+def known_of(role, job):
+    return open_job("g0-0", job, role.book, role.master)
 
 
 @pytest.mark.parametrize(("words", "why", "by"), [
@@ -62,28 +62,28 @@ def known_of(node, job):
     ("preempt", "preempted by an operator", ("an operator", "on request")),
 ])
 def test_who_takes_a_machine_away_is_told_apart(words, why, by):
-    world, node, job = running_task()
-    task = int(node.book.now[job.places]["number"][0])
-    asked(world, node, words, task if words == "preempt" else NOBODY)
-    known = known_of(node, job)
+    world, role, job = running_task()
+    task = int(role.book.now[job.places]["number"][0])
+    asked(world, role, words, task if words == "preempt" else NOBODY)
+    known = known_of(role, job)
     lost = [number for number, event in enumerate(known.events) if event.what == "attempt lost"]
-    assert [event_view(known, number, {}, node.queues).why for number in lost] == [why]
-    found = explanation_of(node, FILE, known, 0, {})
+    assert [event_view(known, number, {}, role.queues).why for number in lost] == [why]
+    found = explanation_of(role, FILE, known, 0, {})
     assert (found.preempted_by, found.preempted_why) == by
     view = task_view(known, 0, {})
     assert (view.preempted, view.lost) == (1, 0)
 
 
 def test_a_cordoned_machine_shows_what_it_has_and_what_is_used():
-    world, node, _ = running_task()
+    world, role, _ = running_task()
     machine = number_of(world)
 
     def seen():
-        return machine_view(node, FILE, machine, read_machine(node.facts.known[MACHINE, machine].body))
+        return machine_view(role, FILE, machine, read_machine(role.facts.known[MACHINE, machine].body))
 
     before = seen()
     assert (before.capacity, before.used) == ({"cpu": 1000, "memory": 1024}, {"cpu": 1000, "memory": 0})
-    asked(world, node, "cordon")
+    asked(world, role, "cordon")
     during = seen()
     assert (during.cordoned, during.state) == (True, "ready")
     assert (during.capacity, during.used) == (before.capacity, before.used)
@@ -92,19 +92,19 @@ def test_a_cordoned_machine_shows_what_it_has_and_what_is_used():
 
 
 def test_the_signal_that_ended_a_cancelled_task_is_named():
-    world, node, job = running_task()
+    world, role, job = running_task()
     task = job.number
-    node.cancel(task, None)
+    role.cancel(task, None)
     world.call_soon(world.masters[0])
     ended = []
-    plain = node.book.drop_of
-    node.book.drop_of = lambda job: (ended.append(plain(job)), ended[-1])[1]
+    plain = role.book.drop_of
+    role.book.drop_of = lambda job: (ended.append(plain(job)), ended[-1])[1]
     world.until(8.0)
     ((rows, _),) = ended
     known = ended_job("g0-0", job.stored, job.spec, rows, job.history.events)
     view = task_view(known, 0, {})
     assert (view.outcome, view.exit_code, view.signal) == ("cancelled", None, "SIGTERM")
-    assert event_view(known, len(known.events) - 1, {}, node.queues).why == (
+    assert event_view(known, len(known.events) - 1, {}, role.queues).why == (
         "its user cancelled it, and signal SIGTERM ended it")
 
 
@@ -112,8 +112,8 @@ def test_the_signal_that_ended_a_cancelled_task_is_named():
     (137, 137, "", "exit code 137"), (-9, None, "SIGKILL", "signal SIGKILL"), (-15, None, "SIGTERM", "signal SIGTERM"),
     (1, 1, "", "exit code 1")])
 def test_a_signal_is_no_exit_code(code, exit_code, signal, words):
-    _, node, job = running_task()
-    rows = node.book.now[job.places].copy()
+    _, role, job = running_task()
+    rows = role.book.now[job.places].copy()
     rows["code"], rows["outcome"], rows["attempts"] = code, OUTCOME_WORDS.index("failed"), 1
     view = task_view(ended_job("g0-0", job.stored, job.spec, rows.astype(ON_DISK), []), 0, {})
     assert (view.exit_code, view.signal) == (exit_code, signal)
@@ -124,23 +124,23 @@ def test_a_signal_is_no_exit_code(code, exit_code, signal, words):
     (STOPPED, "attempt stopped", "its machine was stopped"), (HALTED, "attempt lost", "its machine was lost")])
 def test_a_machine_that_was_stopped_is_told_from_one_that_was_lost(reason, what, why):
     """`subak down` stops what runs: whoever looked at the history afterwards feared a crash."""
-    world, node, job = running_task()
+    world, role, job = running_task()
     machine = next(each for each in world.machines.all if each.agent is not None and each.agent.list())
     world.machines.carry_out = lambda *_: None  # the next attempt need not begin
     (running,) = machine.agent.list()
-    machine.process.node.on_events([Exited(running.key, Ending(reason))])
+    machine.process.role.on_events([Exited(running.key, Ending(reason))])
     world.call_soon(machine.process)
     world.until(world.now + 1.0)
-    known = known_of(node, job)
-    (event,) = [event_view(known, number, {}, node.queues) for number, event in enumerate(known.events)
+    known = known_of(role, job)
+    (event,) = [event_view(known, number, {}, role.queues) for number, event in enumerate(known.events)
                 if event.what.startswith("attempt")]
     assert (event.what, event.why) == (what, why)
 
 
 @pytest.mark.parametrize(("outcome", "exit_code"), [("cancelled", None), ("finished", 0)])
 def test_a_code_of_0_is_that_of_a_task_that_finished(outcome, exit_code):
-    _, node, job = running_task()
-    rows = node.book.now[job.places].copy()
+    _, role, job = running_task()
+    rows = role.book.now[job.places].copy()
     rows["code"], rows["outcome"], rows["attempts"] = 0, OUTCOME_WORDS.index(outcome), 1
     assert task_view(ended_job("g0-0", job.stored, job.spec, rows.astype(ON_DISK), []), 0, {}).exit_code == exit_code
 
@@ -153,19 +153,19 @@ def waiting_behind_another(**changes):
                     (((50.0, 0),),) * stage.tasks) for number, stage in enumerate(stages)]
     world = world_of(jobs=jobs)
     world.until(5.0)
-    node = world.masters[0].node
-    job = [*node.book.of_number.values()][-1]
-    return node, known_of(node, job)
+    role = world.masters[0].role
+    job = [*role.book.of_number.values()][-1]
+    return role, known_of(role, job)
 
 
 def explained(**changes):
     """Return why that job waits."""
-    node, known = waiting_behind_another(**changes)
-    return explanation_of(node, FILE, known, 0, {})
+    role, known = waiting_behind_another(**changes)
+    return explanation_of(role, FILE, known, 0, {})
 
 
-def reason(node, known, waiting=(1,)):
-    return Waiting(node, FILE).reason(known, waiting, has_pauses=False)
+def reason(role, known, waiting=(1,)):
+    return Waiting(role, FILE).reason(known, waiting, has_pauses=False)
 
 
 @pytest.mark.parametrize(("changes", "words"), [
@@ -185,48 +185,48 @@ def test_a_job_that_waits_has_a_reason(changes, words):
     ({"": 3, "QUEUE": 3, "QUEUE/below": 3, "other": 0}, "waits for machines"),
 ])
 def test_a_share_is_only_spoken_of_where_others_wait(others, words, monkeypatch):
-    node, known = waiting_behind_another()
+    role, known = waiting_behind_another()
     own = known.spec.queue
     views = [QueueView(path=path.replace("QUEUE", own), weight=1.0, guarantee=0.5, dominant_share=0.0, waiting=count)
              for path, count in others.items()]
     over = QueueView(path=own, weight=1.0, guarantee=0.5, dominant_share=1.0, waiting=1)
     monkeypatch.setattr("subak.live.service.waiting.queue_views", lambda *_: [*views, over])
-    assert reason(node, known) == words
+    assert reason(role, known) == words
 
 
 def test_the_reason_of_a_job_is_that_of_the_tasks_that_wait():
-    node, known = waiting_behind_another()
-    assert Waiting(node, FILE).reason(known, (0,), has_pauses=True) == "is tried again after a pause"
-    assert Waiting(node, FILE).reason(known, (0,), has_pauses=False) == ""
-    node.master.total[:] = 0  # as if the other job were another queue's
-    assert reason(node, known) == "waits for machines"
-    fleet, number = node.master.fleet, int(np.flatnonzero(node.master.listed)[0])
+    role, known = waiting_behind_another()
+    assert Waiting(role, FILE).reason(known, (0,), has_pauses=True) == "is tried again after a pause"
+    assert Waiting(role, FILE).reason(known, (0,), has_pauses=False) == ""
+    role.master.total[:] = 0  # as if the other job were another queue's
+    assert reason(role, known) == "waits for machines"
+    fleet, number = role.master.fleet, int(np.flatnonzero(role.master.listed)[0])
     fleet.free[:, number] = fleet.capacity[:, number]
-    assert reason(node, known) == "waits for its turn"
-    node.master.total[0, 0] = 501  # of 1,000, where each of two queues is due half
-    assert reason(node, known) == "its queue is over its share"
-    node.master.total[0, 0] = 500
-    assert reason(node, known) == "waits for its turn"
+    assert reason(role, known) == "waits for its turn"
+    role.master.total[0, 0] = 501  # of 1,000, where each of two queues is due half
+    assert reason(role, known) == "its queue is over its share"
+    role.master.total[0, 0] = 500
+    assert reason(role, known) == "waits for its turn"
     fleet.capacity[:, number] -= 1  # its fact says otherwise
-    assert reason(node, known) == "the machines that are large enough take no tasks now"
+    assert reason(role, known) == "the machines that are large enough take no tasks now"
     fleet.capacity[:, number] = 0
-    assert reason(node, known) == "no machine takes tasks now"
+    assert reason(role, known) == "no machine takes tasks now"
 
 
 def test_a_gang_that_has_room_for_one_waits_for_all():
-    node, known = waiting_behind_another(tasks=2, gang=True)
-    number = int(np.flatnonzero(node.master.listed)[0])
-    node.master.fleet.free[:, number] = node.master.fleet.capacity[:, number]
-    assert reason(node, known, (2,)) == "waits for room for its whole gang"
+    role, known = waiting_behind_another(tasks=2, gang=True)
+    number = int(np.flatnonzero(role.master.listed)[0])
+    role.master.fleet.free[:, number] = role.master.fleet.capacity[:, number]
+    assert reason(role, known, (2,)) == "waits for room for its whole gang"
 
 
 def test_what_no_machine_is_large_enough_for_is_known_at_once():
     """A machine that takes no tasks now counts; one that is not known yet is no reason to warn."""
-    node, _ = waiting_behind_another()
-    number = int(np.flatnonzero(node.master.listed)[0])
+    role, _ = waiting_behind_another()
+    number = int(np.flatnonzero(role.master.listed)[0])
 
     def warned(*stages):
-        return never_fit(node, structs.replace(JOB, stages=tuple(
+        return never_fit(role, structs.replace(JOB, stages=tuple(
             structs.replace(JOB.stages[0], name=f"s{place}", resources=resources)
             for place, resources in enumerate(stages))))
 
@@ -235,10 +235,10 @@ def test_what_no_machine_is_large_enough_for_is_known_at_once():
     assert warned({"cpu": 64_000}) == (words,)
     assert warned({"cpu": 1}, {"cpu": 1001, "memory": 2048}) == (
         "stage s1 can never run: it asks for cpu 1001m, memory 2Gi, the largest machine has cpu 1, memory 1Gi",)
-    node.master.fleet.capacity[:, number] = 0
+    role.master.fleet.capacity[:, number] = 0
     assert (warned({"cpu": 1000}), warned({"cpu": 64_000})) == ((), (words,))
-    for fact in [key for key in node.facts.known if key[0] == MACHINE]:
-        del node.facts.known[fact]
+    for fact in [key for key in role.facts.known if key[0] == MACHINE]:
+        del role.facts.known[fact]
     assert warned({"cpu": 64_000}) == ()
 
 
@@ -254,19 +254,19 @@ def test_it_is_said_of_each_demand_on_how_many_machines_it_fails():
 
 def test_machines_that_are_held_back_are_named_with_the_job_that_they_are_for():
     """The only machine is held back for the job itself; then for who stands in another lane."""
-    world, node, job = running_task()
-    holding, number, task = node.master.holding, number_of(world), int(node.book.now[job.places]["number"][0])
-    node.master.task["phase"][node.jobs.row[job.places]] = PHASE_WAITING
-    node.master.fleet.free[:, number] = node.master.fleet.capacity[:, number]
-    want(node.master.fleet, holding, 0, number, task)
+    world, role, job = running_task()
+    holding, number, task = role.master.holding, number_of(world), int(role.book.now[job.places]["number"][0])
+    role.master.task["phase"][role.jobs.row[job.places]] = PHASE_WAITING
+    role.master.fleet.free[:, number] = role.master.fleet.capacity[:, number]
+    want(role.master.fleet, holding, 0, number, task)
     holding.holder[number] = 0
-    holding.size[FOR_LANE] = node.tasks.lane[node.jobs.row[job.places][0]]
-    holding.held_for[number], holding.held_at[number] = task, node.now - 12.4
-    mine = explanation_of(node, FILE, known_of(node, job), 0, {}).shortages[0]
+    holding.size[FOR_LANE] = role.tasks.lane[role.jobs.row[job.places][0]]
+    holding.held_for[number], holding.held_at[number] = task, role.now - 12.4
+    mine = explanation_of(role, FILE, known_of(role, job), 0, {}).shortages[0]
     assert (mine.test, mine.machines) == ("held-back", 1)
     assert mine.words.startswith("1 machines are held back for it, or for what stands before it")
     holding.size[FOR_LANE] = NOBODY
-    found = explanation_of(node, FILE, known_of(node, job), 0, {}).shortages[0]
+    found = explanation_of(role, FILE, known_of(role, job), 0, {}).shortages[0]
     assert (found.test, found.cluster, found.machines, found.of) == ("held-back", "west", 1, 1)
     assert found.words == "1 of 1 machines of west have room, and are held back for g0-1 for 12 s"
 
@@ -279,28 +279,28 @@ def test_a_gang_says_with_how_many_others_it_starts():
 
 
 def test_a_task_that_runs_says_so_and_one_that_fits_that_others_are_served_before():
-    world, node, job = running_task()
-    assert explanation_of(node, FILE, known_of(node, job), 0, {}).words == "it is running"
-    node.master.task["phase"][node.jobs.row[job.places]] = PHASE_WAITING
-    node.master.fleet.free[:, number_of(world)] = node.master.fleet.capacity[:, number_of(world)]
-    node.master.scalar[SCANNED] = node.master.fleet.freed_blocks[LOG]
-    assert [each.test for each in explanation_of(node, FILE, known_of(node, job), 0, {}).shortages] == ["order"]
-    node.master.scalar[SCANNED] -= 1  # a turn comes, which looks there
-    assert explanation_of(node, FILE, known_of(node, job), 0, {}).shortages == ()
+    world, role, job = running_task()
+    assert explanation_of(role, FILE, known_of(role, job), 0, {}).words == "it is running"
+    role.master.task["phase"][role.jobs.row[job.places]] = PHASE_WAITING
+    role.master.fleet.free[:, number_of(world)] = role.master.fleet.capacity[:, number_of(world)]
+    role.master.scalar[SCANNED] = role.master.fleet.freed_blocks[LOG]
+    assert [each.test for each in explanation_of(role, FILE, known_of(role, job), 0, {}).shortages] == ["order"]
+    role.master.scalar[SCANNED] -= 1  # a turn comes, which looks there
+    assert explanation_of(role, FILE, known_of(role, job), 0, {}).shortages == ()
 
 
 def test_an_attempt_stands_by_where_its_task_is_there_and_runs_it():
-    _, node, job = running_task()
-    book, place = node.book, job.places.start
+    _, role, job = running_task()
+    book, place = role.book, job.places.start
     attempt, machine = int(book.now[place]["attempt"]), int(book.now[place]["machine"])
     assert book._stands_by(place, attempt, machine)
     assert not book._stands_by(place, attempt + 1, machine)
     assert not book._stands_by(place, attempt, machine + 1)
     assert not book._is_former(attempt)
     assert book._is_former(attempt - (1 << INCARNATION_BITS))
-    row = node.jobs.row[place]
-    node.master.task[-1] = node.master.task[row]  # where NOBODY's row would be
-    node.jobs.row[place] = NOBODY
+    row = role.jobs.row[place]
+    role.master.task[-1] = role.master.task[row]  # where NOBODY's row would be
+    role.jobs.row[place] = NOBODY
     assert not book._stands_by(place, attempt, machine)
 
 
@@ -341,8 +341,8 @@ def test_the_exit_code_of_run(code, signal, expected):
 
 def test_a_former_attempt_is_found_by_its_task_and_number():
     """Of three that began: the present one is in the row, others are remembered by what happened."""
-    _, node, job = running_task()
-    known = known_of(node, job)
+    _, role, job = running_task()
+    known = known_of(role, job)
     began = [Happening(1.0, 0, what, "", machine, nth, attempt) for what, machine, nth, attempt in (
         ("lost", 9, 1, 99), (BEGAN, 5, 1, 51), (BEGAN, 6, 2, 62))]
     other = Happening(1.0, 1, BEGAN, "", 7, 1, 71)
@@ -354,11 +354,11 @@ def test_a_former_attempt_is_found_by_its_task_and_number():
 
 
 def test_what_a_peer_said_of_a_job_is_forgotten_with_the_job():
-    world, node, job = running_task(seconds=3.0)
-    links = [link for process in world.processes for link in process.node.links.values()]
+    world, role, job = running_task(seconds=3.0)
+    links = [link for process in world.processes for link in process.role.links.values()]
     assert any((JOB_FACT, job.number) in link.heard for link in links)
     world.until(20.0)
-    assert not node.book.of_number
+    assert not role.book.of_number
     assert not any((JOB_FACT, job.number) in link.heard for link in links)
 
 

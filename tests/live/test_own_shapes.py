@@ -9,10 +9,10 @@ from subak.errors import InputError
 from subak.federation.megha.ledger import ENTRY_WHOLE, VERSION, WHOLE_AT
 from subak.federation.messages import LOCAL_MASTER
 from subak.live.jobfile.spec import Constraint, JobSpec, Metadata, Stage
-from subak.live.node.base import Put
-from subak.live.node.facts import SHAPE, ShapeFact, encoded, read_shape, shape_fact
-from subak.live.node.global_master.own_shapes import COUNT_BITS, OwnShapes
-from subak.live.node.layout import Layout, Rooms, Timing
+from subak.live.role.base import Put
+from subak.live.role.facts import SHAPE, ShapeFact, encoded, read_shape, shape_fact
+from subak.live.role.global_master.own_shapes import COUNT_BITS, OwnShapes
+from subak.live.role.layout import Layout, Rooms, Timing
 from subak.live.torture.case import Case, JobCase, MachineCase, QueueSetup
 from subak.live.torture.world import World
 from worlds import begin
@@ -43,78 +43,78 @@ def stage(cpu=1, *constraints):
 
 
 def test_one_request_has_one_number_while_a_job_names_it_and_later_if_nobody_needed_it():
-    node = FakeNode()
+    role = FakeNode()
     rack, zone = ("rack", "=", "a"), ("zone", "=", "b")
-    assert node.shapes.numbers([stage(1), stage(2), stage(1)]) == (3, 4, 3)  # its own range begins at 3
-    assert node.shapes.numbers([stage(1, rack, zone), stage(1, zone, rack, zone)]) == (5, 5)
-    assert node.learnt[5].request == (1, 0)
-    assert [(put.table, put.keys) for put in node.writes] == [("shape", [3]), ("shape", [4]), ("shape", [5])]
-    assert node.said == [((LOCAL_MASTER, 0), SHAPE, number) for number in (3, 4, 5)]
+    assert role.shapes.numbers([stage(1), stage(2), stage(1)]) == (3, 4, 3)  # its own range begins at 3
+    assert role.shapes.numbers([stage(1, rack, zone), stage(1, zone, rack, zone)]) == (5, 5)
+    assert role.learnt[5].request == (1, 0)
+    assert [(put.table, put.keys) for put in role.writes] == [("shape", [3]), ("shape", [4]), ("shape", [5])]
+    assert role.said == [((LOCAL_MASTER, 0), SHAPE, number) for number in (3, 4, 5)]
 
 
 def test_the_number_that_was_given_up_longest_ago_is_given_first_under_a_later_version():
-    node = FakeNode()
+    role = FakeNode()
     for cpu in (1, 2, 3):
-        node.shapes.use(node.shapes.numbers([stage(cpu)]))
+        role.shapes.use(role.shapes.numbers([stage(cpu)]))
     with pytest.raises(InputError, match=r"ask for 3 different amounts and constraints.*wait for some jobs to end, or "
                                          r"raise \[rooms\] shapes"):
-        node.shapes.numbers([stage(4)])
-    node.shapes.use([4])
-    node.shapes.leave([4])  # another job still names it
+        role.shapes.numbers([stage(4)])
+    role.shapes.use([4])
+    role.shapes.leave([4])  # another job still names it
     with pytest.raises(InputError):
-        node.shapes.numbers([stage(4)])
-    node.shapes.leave([4])
-    node.shapes.leave([3])
-    assert node.shapes.numbers([stage(2)]) == (4,)  # it stands for that still
-    versions = [node.learnt[number].version for number in (3, 4, 5)]
+        role.shapes.numbers([stage(4)])
+    role.shapes.leave([4])
+    role.shapes.leave([3])
+    assert role.shapes.numbers([stage(2)]) == (4,)  # it stands for that still
+    versions = [role.learnt[number].version for number in (3, 4, 5)]
     assert versions == [(7 << COUNT_BITS) + count for count in (1, 2, 3)]
-    node.shapes.use([4])
-    assert node.shapes.numbers([stage(4)]) == (3,)
-    assert node.learnt[3] == ShapeFact((4, 0), (), (7 << COUNT_BITS) + 4)
-    node.shapes.use([3])
-    node.shapes.leave([4])
-    assert node.shapes.numbers([stage(1)]) == (4,)  # what 3 stood for has another number now
+    role.shapes.use([4])
+    assert role.shapes.numbers([stage(4)]) == (3,)
+    assert role.learnt[3] == ShapeFact((4, 0), (), (7 << COUNT_BITS) + 4)
+    role.shapes.use([3])
+    role.shapes.leave([4])
+    assert role.shapes.numbers([stage(1)]) == (4,)  # what 3 stood for has another number now
 
 
 def test_stages_of_one_job_do_not_take_each_others_numbers():
-    node = FakeNode()
+    role = FakeNode()
     with pytest.raises(InputError):
-        node.shapes.numbers([stage(cpu) for cpu in (1, 2, 3, 4)])
-    assert sorted(node.shapes.idle) == [3, 4, 5]
-    assert node.shapes.numbers([stage(5), stage(1), stage(6)]) != node.shapes.numbers([stage(1), stage(5), stage(7)])
-    assert len(set(node.shapes.numbers([stage(8), stage(9), stage(10)]))) == 3
+        role.shapes.numbers([stage(cpu) for cpu in (1, 2, 3, 4)])
+    assert sorted(role.shapes.idle) == [3, 4, 5]
+    assert role.shapes.numbers([stage(5), stage(1), stage(6)]) != role.shapes.numbers([stage(1), stage(5), stage(7)])
+    assert len(set(role.shapes.numbers([stage(8), stage(9), stage(10)]))) == 3
 
 
 def test_a_request_for_what_there_is_not_takes_no_number():
-    node = FakeNode()
+    role = FakeNode()
     with pytest.raises(InputError, match="this federation has no 'gpu'; it has cpu, memory; subak up FOLDER "
                                          "--capacity gpu=N makes another one"):
-        node.shapes.numbers([SimpleNamespace(resources={"gpu": 1}, constraints=[])])
-    assert not node.shapes.shape
-    assert not node.writes
+        role.shapes.numbers([SimpleNamespace(resources={"gpu": 1}, constraints=[])])
+    assert not role.shapes.shape
+    assert not role.writes
 
 
 def test_numbers_come_back_from_disk_and_those_of_a_former_version_too():
-    node = FakeNode({3: encoded(ShapeFact((1, 0), (), 9)), 5: encoded(((2, 0), ()))})
-    assert node.shapes.numbers([stage(1)]) == (3,)
-    assert node.shapes.numbers([stage(2)]) == (5,)
-    assert node.learnt == {3: ShapeFact((1, 0), (), 9), 5: ShapeFact((2, 0))}
-    node.shapes.use([3, 5])
-    assert node.shapes.numbers([stage(3)]) == (4,)  # one between them that is nobody's
+    role = FakeNode({3: encoded(ShapeFact((1, 0), (), 9)), 5: encoded(((2, 0), ()))})
+    assert role.shapes.numbers([stage(1)]) == (3,)
+    assert role.shapes.numbers([stage(2)]) == (5,)
+    assert role.learnt == {3: ShapeFact((1, 0), (), 9), 5: ShapeFact((2, 0))}
+    role.shapes.use([3, 5])
+    assert role.shapes.numbers([stage(3)]) == (4,)  # one between them that is nobody's
 
 
 def test_what_a_former_store_has_given_is_taken_over_unless_open_jobs_stand_for_something_else():
-    node = FakeNode()
-    node.shapes.use(node.shapes.numbers([stage(1)]))
+    role = FakeNode()
+    role.shapes.use(role.shapes.numbers([stage(1)]))
     other = ShapeFact((9, 0), (), (5 << COUNT_BITS) + 1)
-    node.shapes.hear(3, other)
-    assert node.learnt[3] == ShapeFact((1, 0), (), (7 << COUNT_BITS) + 2)
-    node.shapes.hear(3, ShapeFact((9, 0), (), 9 << COUNT_BITS))
-    assert node.learnt[3] == ShapeFact((1, 0), (), (9 << COUNT_BITS) + 1)
-    node.shapes.hear(5, other)
-    assert node.writes[-1] == Put("shape", [5], [encoded(other)])
-    assert node.shapes.numbers([stage(9)]) == (5,)
-    assert node.shapes.numbers([stage(2), stage(3)]) == (4, 5)
+    role.shapes.hear(3, other)
+    assert role.learnt[3] == ShapeFact((1, 0), (), (7 << COUNT_BITS) + 2)
+    role.shapes.hear(3, ShapeFact((9, 0), (), 9 << COUNT_BITS))
+    assert role.learnt[3] == ShapeFact((1, 0), (), (9 << COUNT_BITS) + 1)
+    role.shapes.hear(5, other)
+    assert role.writes[-1] == Put("shape", [5], [encoded(other)])
+    assert role.shapes.numbers([stage(9)]) == (5,)
+    assert role.shapes.numbers([stage(2), stage(3)]) == (4, 5)
 
 
 # -- in a federation ---------------------------------------------------------------------------------------------------
@@ -140,22 +140,22 @@ def test_ten_times_as_many_requests_as_there_are_numbers_run_one_after_the_other
     world = world_of(*([0.2] * 10 * ROOM))
     world.until(10.0 * ROOM + 8.0)
     assert len(world.watch.finished) == 10 * ROOM
-    node = world.masters[0].node
-    assert len(node.own_shapes.shape) == ROOM
-    assert not node.admission.lanes.of
-    assert len(node.catalog.sets.of) <= ROOM
+    role = world.masters[0].role
+    assert len(role.own_shapes.shape) == ROOM
+    assert not role.admission.lanes.of
+    assert len(role.catalog.sets.of) <= ROOM
     for process in world.locals:  # the standby is told as well
-        assert [process.node.facts.known[SHAPE, number] for number in range(ROOM)] == [
-            node.facts.known[SHAPE, number] for number in range(ROOM)]
-        assert np.array_equal(process.node.shapes.request, node.shapes.request)
-    local = world.locals[0].node.local
-    assert local.fleet.free[:, 0].tolist() == node.master.fleet.free[:, 0].tolist() == [1000, 8]
+        assert [process.role.facts.known[SHAPE, number] for number in range(ROOM)] == [
+            role.facts.known[SHAPE, number] for number in range(ROOM)]
+        assert np.array_equal(process.role.shapes.request, role.shapes.request)
+    local = world.locals[0].role.local
+    assert local.fleet.free[:, 0].tolist() == role.master.fleet.free[:, 0].tolist() == [1000, 8]
 
 
 def learn_another(world, process, number, request):
     """Let a number stand for something else at one process, while an attempt that names it holds amounts there."""
-    before = process.node.facts.known[SHAPE, number]
-    process.node.learn(shape_fact(number, ShapeFact(request, (), before.version + 1)))
+    before = process.role.facts.known[SHAPE, number]
+    process.role.learn(shape_fact(number, ShapeFact(request, (), before.version + 1)))
     world.call_soon(process)
     world.until(world.now + 0.1)
 
@@ -164,26 +164,26 @@ def test_a_local_master_counts_what_it_holds_anew_and_writes_its_state_down():
     world = world_of(30.0)
     world.until(5.0)
     process = world.locals[0]
-    local, version = process.node.local, int(process.node.local.ledger.size[VERSION])
+    local, version = process.role.local, int(process.role.local.ledger.size[VERSION])
     assert local.fleet.free[:, 0].tolist() == [900, 8]
     learn_another(world, process, 0, (300, 2))
     assert local.fleet.free[:, 0].tolist() == [700, 6]
     assert local.ledger.size[WHOLE_AT] == version
     assert local.ledger.entry["kind"][version] == ENTRY_WHOLE
     world.until(6.5)  # a heartbeat: its owner hears of it, and says what it stands for
-    assert local.fleet.free[:, 0].tolist() == world.masters[0].node.master.fleet.free[:, 0].tolist() == [900, 8]
+    assert local.fleet.free[:, 0].tolist() == world.masters[0].role.master.fleet.free[:, 0].tolist() == [900, 8]
     world.until(40.0)
-    assert local.fleet.free[:, 0].tolist() == world.masters[0].node.master.fleet.free[:, 0].tolist() == [1000, 8]
+    assert local.fleet.free[:, 0].tolist() == world.masters[0].role.master.fleet.free[:, 0].tolist() == [1000, 8]
 
 
 def test_no_state_is_written_down_for_a_number_that_nobodys_view_names():
     world = world_of(30.0)
     world.until(5.0)
     process = world.locals[0]
-    version = int(process.node.local.ledger.size[VERSION])
-    process.node.learn(shape_fact(1, ShapeFact((300, 2))))
-    process.node.learn(shape_fact(1, ShapeFact((400, 2), (), 1)))
-    assert process.node.local.ledger.size[VERSION] == version
+    version = int(process.role.local.ledger.size[VERSION])
+    process.role.learn(shape_fact(1, ShapeFact((300, 2))))
+    process.role.learn(shape_fact(1, ShapeFact((400, 2), (), 1)))
+    assert process.role.local.ledger.size[VERSION] == version
 
 
 def test_a_worker_counts_what_it_holds_anew():
@@ -191,7 +191,7 @@ def test_a_worker_counts_what_it_holds_anew():
     world.until(5.0)
     process = world.machines.all[0].process
     learn_another(world, process, 0, (300, 2))
-    free = process.node.workers.free
+    free = process.role.workers.free
     assert [free[resource, 0] for resource in range(2)] == [700, 6]
     world.until(40.0)
     assert [free[resource, 0] for resource in range(2)] == [1000, 8]
@@ -201,7 +201,7 @@ def test_a_search_for_what_fitted_nowhere_is_forgotten_with_its_shape():
     world = world_of(30.0)
     world.until(5.0)
     for process in (world.masters[0], world.locals[0]):
-        fleet = process.node.master.fleet if process in world.masters else process.node.local.fleet
+        fleet = process.role.master.fleet if process in world.masters else process.role.local.fleet
         fleet.frontier[:, 0] = 77
         learn_another(world, process, 0, (300, 2))
         assert fleet.frontier[:, 0].tolist() != [77, 77]
@@ -214,17 +214,17 @@ def test_a_local_master_that_was_away_is_told_when_it_is_back():
     world.until(2 * ROOM + 5.0)
     world.start(world.locals[1])
     world.until(2 * ROOM + 8.0)
-    assert [world.locals[1].node.facts.known[SHAPE, number] for number in range(ROOM)] == [
-        world.masters[0].node.facts.known[SHAPE, number] for number in range(ROOM)]
+    assert [world.locals[1].role.facts.known[SHAPE, number] for number in range(ROOM)] == [
+        world.masters[0].role.facts.known[SHAPE, number] for number in range(ROOM)]
 
 
 def test_a_machine_of_one_kind_too_many_does_not_join_and_the_others_go_on():
     world = world_of(0.2, kinds=3)  # with that of nothing
     world.machines.add(MachineCase(0, (2000, 8), "", False))
     world.until(3.0)
-    local = world.locals[0].node
+    local = world.locals[0].role
     assert len(local.machines) == 2
-    join = structs.replace(world.machines.all[1].process.node.join, name="m9", identity="another", capacity=(3000, 8))
+    join = structs.replace(world.machines.all[1].process.role.join, name="m9", identity="another", capacity=(3000, 8))
     words = "machine m9: this local master tells 3 different amounts that machines have apart, and no more: raise"
     assert local._refusal((1, -1), join).startswith(words)
     assert local._refusal((1, -1), structs.replace(join, capacity=(2000, 8))) == ""

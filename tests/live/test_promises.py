@@ -1,4 +1,4 @@
-"""What live nodes promise of attempts, by hand: how often a task starts, and what is known of it afterwards."""
+"""What live roles promise of attempts, by hand: how often a task starts, and what is known of it afterwards."""
 import numpy as np
 import pytest
 from msgspec import msgpack, structs
@@ -9,8 +9,8 @@ from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_T
 from subak.federation.megha.local_master.state import ATTEMPT_HELD, ATTEMPT_RUNNING, end_row
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import FINISHED_WELL, HAS_FAILED, MACHINE_LOST, NOBODY, NOT_FREE
-from subak.live.node.global_master.book import ON_DISK, StoredJob
-from subak.live.node.global_master.history import (
+from subak.live.role.global_master.book import ON_DISK, StoredJob
+from subak.live.role.global_master.history import (
     ATTEMPT_FAILED,
     ATTEMPT_LOST,
     BEGAN,
@@ -18,9 +18,9 @@ from subak.live.node.global_master.history import (
     OUTCOME_WORDS,
     Happening,
 )
-from subak.live.node.global_master.rows import FORMER, ended_rows, open_rows
+from subak.live.role.global_master.rows import FORMER, ended_rows, open_rows
 from subak.live.torture.case import JobCase
-from test_live_nodes import JOB, world_of
+from test_live_roles import JOB, world_of
 
 ONCE = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], losses_max=0),))
 LEASE = 6.0
@@ -136,9 +136,9 @@ def test_an_end_that_the_journal_has_counts_after_a_reboot(code, failover):
     row, _ = ended(world)
     assert (OUTCOME_WORDS[row["outcome"]], row["code"], row["lost"]) == (("failed" if code else "finished"), code, 0)
     assert sum(world.watch.beginnings.times.values()) == 1
-    node = machine.process.node
-    assert not node._used()
-    assert node.me["incarnation"] > 1
+    role = machine.process.role
+    assert not role._used()
+    assert role.me["incarnation"] > 1
 
 
 def test_what_the_journal_does_not_know_was_lost_with_its_machine():
@@ -159,14 +159,14 @@ def test_a_rebooted_worker_starts_nothing_that_its_former_incarnation_was_told_t
     world.until(2.9)
     machine = world.machines.all[0]
     before = machine.process.disk["state"][0]
-    incarnation = machine.process.node.me["incarnation"]
+    incarnation = machine.process.role.me["incarnation"]
     world.until(4.0)
     assert world.watch.alive
     machine.process.disk["state"] = {0: before}
     reboot(world, machine)
     world.until(world.now + 0.01)
-    assert machine.process.node.me["incarnation"] > incarnation
-    assert machine.process.node.me["top"] == -1
+    assert machine.process.role.me["incarnation"] > incarnation
+    assert machine.process.role.me["top"] == -1
     world.until(world.now + 4 * LEASE)
     row, _ = ended(world)
     assert (OUTCOME_WORDS[row["outcome"]], row["lost"]) == ("finished", 1)
@@ -179,19 +179,19 @@ def opened():
     """A world without machines, its global master, and the one job that it has."""
     world = world_of([JobCase(3.0, "client", JOB, (((30.0, 0),),))], machines=0)
     world.until(4.0)
-    node = world.masters[0].node
-    (job,) = node.book.of_number.values()
-    return world, node, job
+    role = world.masters[0].role
+    (job,) = role.book.of_number.values()
+    return world, role, job
 
 
-def told(node, job, *entries):
+def told(role, job, *entries):
     """Let a local master have told of attempts of the first task; what is left of the history afterwards."""
     rows = np.zeros(len(entries), ENTRY)
-    rows["task"], rows["owner"] = job.admitted.numbers[0][0], node.number
+    rows["task"], rows["owner"] = job.admitted.numbers[0][0], role.number
     for row, fields in zip(rows, entries, strict=True):
         for name, value in fields.items():
             row[name] = value
-    node.book.note_entries(rows, 5.0)
+    role.book.note_entries(rows, 5.0)
     return [(event.what, event.attempt, event.nth) for event in job.history.events]
 
 
@@ -216,25 +216,25 @@ GAVE = {"kind": ENTRY_GAVE, "reason": MACHINE_LOST, "attempt": 7}
      [(BEGAN, 8, 1), (ATTEMPT_LOST, 8, 1), (BEGAN, 7, 2), (ATTEMPT_LOST, 7, 2)]),
 ])
 def test_each_attempt_is_in_the_history_once_in_whatever_order_it_is_told(entries, found):
-    _, node, job = opened()
-    assert told(node, job, *entries) == found
-    assert node.book.now[job.admitted.places]["attempts"] == sum(what == BEGAN for what, *_ in found)
+    _, role, job = opened()
+    assert told(role, job, *entries) == found
+    assert role.book.now[job.admitted.places]["attempts"] == sum(what == BEGAN for what, *_ in found)
 
 
 def test_what_an_older_round_left_behind_is_no_news():
-    _, node, job = opened()
-    node.book.now[job.admitted.places]["round"] = 1
-    assert told(node, job, GAVE) == []
+    _, role, job = opened()
+    role.book.now[job.admitted.places]["round"] = 1
+    assert told(role, job, GAVE) == []
 
 
 def test_a_full_history_counts_what_this_incarnation_has_begun():
     """Of what a former one had begun nobody can say any more whether it was counted."""
-    _, node, job = opened()
+    _, role, job = opened()
     job.history.events += [Happening(0.0, 0, "something", "", NOBODY, 0, 0)] * EVENTS_EACH
-    told(node, job, GAVE)
-    assert node.book.now[job.admitted.places]["attempts"] == 0
-    told(node, job, {**GAVE, "attempt": (1 << INCARNATION_BITS) + 7})
-    assert node.book.now[job.admitted.places]["attempts"] == 1
+    told(role, job, GAVE)
+    assert role.book.now[job.admitted.places]["attempts"] == 0
+    told(role, job, {**GAVE, "attempt": (1 << INCARNATION_BITS) + 7})
+    assert role.book.now[job.admitted.places]["attempts"] == 1
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -256,12 +256,12 @@ def test_the_history_outlives_its_master():
     job = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], retries=3, backoff_s=0.1, tasks=1),))
     world = world_with(job, ((0.5, 3), (0.5, 4), (30.0, 0)))
     world.until(6.0)
-    (before,) = [each.history.events for each in world.masters[0].node.book.of_number.values()]
+    (before,) = [each.history.events for each in world.masters[0].role.book.of_number.values()]
     assert [event.what for event in before] == [BEGAN, ATTEMPT_FAILED] * 2 + [BEGAN]
     world.kill(world.masters[0])
     world.start(world.masters[0])
     world.until(8.0)
-    (after,) = world.masters[0].node.book.of_number.values()
+    (after,) = world.masters[0].role.book.of_number.values()
     assert [(event.what, event.nth, event.attempt) for event in after.history.events] == [
         (event.what, event.nth, event.attempt) for event in before]
     assert after.history.events[:4] == before[:4]
@@ -295,28 +295,28 @@ def test_a_restarted_master_notes_nothing_again_of_tasks_whose_rows_were_written
         world.kill(world.masters[0])
         world.start(world.masters[0])
         world.until(world.now + 2.0)
-    (job,) = world.masters[0].node.book.of_number.values()
+    (job,) = world.masters[0].role.book.of_number.values()
     found = sorted((event.task, event.what, event.nth) for event in job.history.events)
     assert found == [(0, BEGAN, 1), (0, "finished", 1), (1, ATTEMPT_FAILED, 1), (1, BEGAN, 1), (2, BEGAN, 1)]
-    assert world.masters[0].node.book.now[job.places]["attempts"].tolist() == [1, 1, 1]
+    assert world.masters[0].role.book.now[job.places]["attempts"].tolist() == [1, 1, 1]
 
 
 def test_what_a_replaced_local_master_told_last_is_in_the_history():
     """Its entry, and the first of its successor, come in one call."""
-    _, node, job = opened()
-    node.applied[0] = 0, 3
+    _, role, job = opened()
+    role.applied[0] = 0, 3
     entry = np.zeros(2, ENTRY)
     entry["kind"], entry["task"], entry["owner"], entry["attempt"] = ENTRY_TOOK, job.admitted.numbers[0][0], 0, (6, 7)
-    node.brought = [(0, 0, 2, entry)]  # of which the first, of version 2, was seen before
-    node.master.cluster["epoch"][0], node.master.cluster["seen"][0] = 1, 0
-    assert node._applied() == [job.admitted.numbers[0][0]]
+    role.brought = [(0, 0, 2, entry)]  # of which the first, of version 2, was seen before
+    role.master.cluster["epoch"][0], role.master.cluster["seen"][0] = 1, 0
+    assert role._applied() == [job.admitted.numbers[0][0]]
     assert [(event.what, event.attempt) for event in job.history.events] == [(BEGAN, 7)]
-    assert not node.brought
+    assert not role.brought
 
 
 @pytest.mark.parametrize(("state", "held"), [(ATTEMPT_HELD, 1), (ATTEMPT_RUNNING, 0)])
 def test_a_local_master_says_of_an_end_whether_the_attempt_was_held_for_its_gang(state, held):
-    local = world_of(machines=1).locals[0].node.local
+    local = world_of(machines=1).locals[0].role.local
     row = add_attempt(local.rows, 0, 1, 7, state)
     local.rows.row[row]["owner"] = 0
     end_row(local, row, MACHINE_LOST)

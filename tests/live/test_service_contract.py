@@ -1,4 +1,4 @@
-"""What `Service` says, kept alike by the fake service of other tests and by a real node: asked by client, over HTTP."""
+"""What `Service` says, kept alike by the fake service of other tests and by a real role: asked by client, over HTTP."""
 import asyncio
 
 import pytest

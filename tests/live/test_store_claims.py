@@ -14,11 +14,11 @@ from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import GLOBAL_MASTER
 from subak.live.api.errors import UnavailableError
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
-from subak.live.node.frames import Claim
-from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
-from subak.live.node.global_master.queues import QueueSetup
-from subak.live.node.layout import STANDBYS, Layout, Rooms, Timing, number_of_job, serial_of_job
-from subak.live.node.store_claims import (
+from subak.live.role.frames import Claim
+from subak.live.role.global_master.global_role import GlobalRole, NoNumbersError
+from subak.live.role.global_master.queues import QueueSetup
+from subak.live.role.layout import STANDBYS, Layout, Rooms, Timing, number_of_job, serial_of_job
+from subak.live.role.store_claims import (
     BEHIND_KEY,
     HOLD_S,
     IDENTITY_KEY,
@@ -71,7 +71,7 @@ def test_which_claim_is_behind_the_one_that_is_known(changes, attempt, wanted):
 
 def test_nothing_is_held_when_clusters_that_say_nothing_were_waited_for():
     pair = Pair(machines=())
-    claims = pair.node.claims
+    claims = pair.role.claims
     claims.unheard, claims.until = {0}, 0.0
     assert claims.holds(5.0) and claims.holds(5.0 + HOLD_S - 0.001)
     assert not claims.holds(5.0 + HOLD_S)
@@ -96,8 +96,8 @@ class Pair(World):
         self.until(self.now + 3.0)
 
     @property
-    def node(self):
-        return self.masters[0].node
+    def role(self):
+        return self.masters[0].role
 
     def _carry_out(self, process, effect, on):
         if isinstance(effect, StoreRefused):
@@ -129,7 +129,7 @@ class Pair(World):
         first = self.taken if at is None else at
         specs = SPECS[first : first + count]
         self.taken += count
-        numbers = [serial_of_job(self.node.submit(spec, "", 1.0)) for spec in specs]
+        numbers = [serial_of_job(self.role.submit(spec, "", 1.0)) for spec in specs]
         self.call_soon(self.masters[0])
         self.until(self.now + 0.1)
         return numbers
@@ -141,7 +141,7 @@ def test_each_start_gives_numbers_behind_all_that_were_reserved_and_a_local_mast
     assert first == [1, 2]
     pair.begin_again()
     assert pair.take() == [RESERVE_FIRST + 1]
-    assert pair.locals[0].node.claims.claims[0].reserved == pair.node.claims.granted == 2 * RESERVE_FIRST
+    assert pair.locals[0].role.claims.claims[0].reserved == pair.role.claims.granted == 2 * RESERVE_FIRST
     assert not pair.refusals
 
 
@@ -150,26 +150,26 @@ def test_no_job_is_taken_before_a_local_master_has_confirmed_the_store_nor_beyon
     pair.kill(pair.locals[0])
     pair.begin_again()
     with pytest.raises(NoNumbersError, match="no local master has confirmed that this is the store in use"):
-        pair.node.submit(SPECS[199], "", 1.0)
+        pair.role.submit(SPECS[199], "", 1.0)
     pair.start(pair.locals[0])
     pair.until(pair.now + 1.0)
     pair.kill(pair.locals[0])
-    numbers = [pair.node.submit(SPECS[199], "", 1.0) for _ in range(RESERVE_FIRST)]
+    numbers = [pair.role.submit(SPECS[199], "", 1.0) for _ in range(RESERVE_FIRST)]
     assert len(set(numbers)) == RESERVE_FIRST
     with pytest.raises(NoNumbersError):
-        pair.node.submit(SPECS[199], "", 1.0)
+        pair.role.submit(SPECS[199], "", 1.0)
 
 
 def test_numbers_are_reserved_in_ranges_that_grow():
     pair = Pair()
     asked = []
     for _ in range(3 * RESERVE_MOST // 64):
-        pair.node.admission.latest = number_of_job(0, serial_of_job(pair.node.admission.latest) + 64)
-        pair.node.claims.reserve()
-        asked.append(pair.node.claims.claim.reserved)
+        pair.role.admission.latest = number_of_job(0, serial_of_job(pair.role.admission.latest) + 64)
+        pair.role.claims.reserve()
+        asked.append(pair.role.claims.claim.reserved)
         pair.call_soon(pair.masters[0])
         pair.until(pair.now + 0.1)
-        assert pair.node.claims.left > 0
+        assert pair.role.claims.left > 0
     sizes = [after - before for before, after in pairwise(asked) if after != before]
     assert sizes == sorted(sizes) and max(sizes) == RESERVE_MOST
 
@@ -187,12 +187,12 @@ def test_a_store_that_is_not_the_one_in_use_is_refused_and_takes_no_job(what):
         pair.machines.switch_off(pair.machines.all[0])
         pair.take(RESERVE_FIRST // 2)
     pair.begin_again(copy)
-    assert pair.refusals and not pair.node.claims.left
+    assert pair.refusals and not pair.role.claims.left
     words = pair.refusals[0].words
     assert ("another store of g0" if what == "lost" else "a later state of this store of g0") in words
     assert "run `subak store adopt` on this one" in words
     with pytest.raises(NoNumbersError, match="a local master knows"):
-        pair.node.submit(SPECS[199], "", 1.0)
+        pair.role.submit(SPECS[199], "", 1.0)
     assert len(pair.refusals) == 1, "what it says is not heard"
 
 
@@ -207,11 +207,11 @@ def test_a_store_that_takes_over_gives_no_number_again_and_the_former_one_is_ref
     assert refusal.reserved == RESERVE_FIRST and refusal.incarnation == 1
     assert {serial_of_job(job) for job in refusal.jobs} <= set(given)
     pair.until(pair.now + 30.0)
-    assert not pair.refusals and not pair.node.claims.is_behind
+    assert not pair.refusals and not pair.role.claims.is_behind
     assert BEHIND_KEY not in pair.masters[0].disk["incarnation"], "else it were behind again after each start"
     numbers = pair.take()
     assert min(numbers) > RESERVE_FIRST
-    assert pair.node.book.of_number[number_of_job(0, numbers[0])].stored.shapes == (2,), "nor is a number of a shape"
+    assert pair.role.book.of_number[number_of_job(0, numbers[0])].stored.shapes == (2,), "nor is a number of a shape"
     pair.begin_again()
     assert not pair.refusals, "it is the one in use, also when it is started again"
     pair.begin_again(former)
@@ -230,12 +230,12 @@ def test_a_store_that_takes_over_places_nothing_while_a_cluster_cannot_be_heard(
     pair.network.hold_apart(frozenset(("g0", "l1")), 1)
     pair.adopt()
     pair.until(pair.now + 20.0)
-    assert pair.node.claims.is_behind and len(pair.watch.alive) == 1
+    assert pair.role.claims.is_behind and len(pair.watch.alive) == 1
     with pytest.raises(NoNumbersError):
-        pair.node.submit(SPECS[199], "", 1.0)
+        pair.role.submit(SPECS[199], "", 1.0)
     pair.network.hold_apart(frozenset(("g0", "l1")), -1)
     pair.until(pair.now + 60.0)
-    assert not pair.node.claims.is_behind and len(pair.watch.alive) == 1
+    assert not pair.role.claims.is_behind and len(pair.watch.alive) == 1
     assert pair.watch.beginnings.times[0, 0] == 2
 
 
@@ -249,7 +249,7 @@ def test_a_store_that_takes_over_is_heeded_when_nothing_runs_any_more_that_was_b
     assert pair.watch.beginnings.times[200, 0] == 2
     pair.begin_again(copy)
     pair.adopt()
-    assert pair.node.claims.is_behind, "what runs has three seconds to end"
+    assert pair.role.claims.is_behind, "what runs has three seconds to end"
     pair.until(pair.now + 60.0)
     assert pair.watch.beginnings.times[200, 0] > 2
 
@@ -291,7 +291,7 @@ def test_a_store_that_never_spoke_of_attempts_is_taken_as_one_in_use():
     pair.begin_again(disk)
     assert not pair.refusals
     assert pair.take() == [2]
-    assert isinstance(pair.node, GlobalNode) and isinstance(pair.node.claims, Claims)
+    assert isinstance(pair.role, GlobalRole) and isinstance(pair.role.claims, Claims)
     assert RESERVED_KEY in pair.masters[0].disk["incarnation"]
 
 
@@ -306,7 +306,7 @@ def test_a_task_of_a_gang_that_is_held_for_a_lost_store_is_given_up():
     begin(world)
 
     def held():
-        rows = [process.node.local.rows for process in world.locals]
+        rows = [process.role.local.rows for process in world.locals]
         return sum(int((each.row["state"][: each.size[ROWS_EVER]] == ATTEMPT_HELD).sum()) for each in rows)
 
     while not held():
@@ -317,7 +317,7 @@ def test_a_task_of_a_gang_that_is_held_for_a_lost_store_is_given_up():
     assert world.happened["store adopted"] == 1 and not world.watch.alive
     assert not held()
     for process in world.locals:
-        assert process.node.local.fleet.free[:, process.node.layout.machine_of(process.node.cluster)].tolist() == [1000]
+        assert process.role.local.fleet.free[:, process.role.layout.machine_of(process.role.cluster)].tolist() == [1000]
 
 
 # -- real processes ----------------------------------------------------------------------------------------------------
@@ -373,10 +373,10 @@ def test_a_store_is_not_behind_what_its_own_incarnation_has_requested_by_the_par
     """Found by torture (seed 1424): a standby that had not heard of the incarnation was told by workers of it."""
     pair = Pair(standby=True)
     pair.begin_again()
-    known = pair.locals[1].node.claims
+    known = pair.locals[1].role.claims
     former = known.claims[0]
     known.claims[0] = structs.replace(former, incarnation=former.incarnation - 1, life="former", reserved=former.began)
-    claim = pair.node.claims.to(STANDBYS)
+    claim = pair.role.claims.to(STANDBYS)
     known.requested[0] = (claim.incarnation << INCARNATION_BITS) + 5
     known.take((GLOBAL_MASTER, 0), claim)
     assert known.claims[0] == claim

@@ -14,7 +14,7 @@ import pytest
 from federations import until
 from subak import exit_codes
 from subak.errors import InputError, StoreUnfitError
-from subak.live.node.base import Drop, DropRange, Put, PutLarge
+from subak.live.role.base import Drop, DropRange, Put, PutLarge
 from subak.live.store import checking, copying
 from subak.live.store.checking import SEAL_BYTES, Log, check_log, sealed, unsealed
 from subak.live.store.copying import back_up, check, restore
@@ -342,7 +342,7 @@ def test_a_store_is_copied_while_commits_go_on_as_it_was_at_one_moment(tmp_path,
 WRITER = """
 import sys
 from pathlib import Path
-from subak.live.node.base import Put
+from subak.live.role.base import Put
 from subak.live.store.sqlite import SqliteStore
 store, keys, count = SqliteStore(Path(sys.argv[1])), list(range(1200)), 0
 while True:

@@ -11,9 +11,10 @@ from layouts import CLOSED, is_raised, needed, of_store, of_wire, of_worker, rea
 from live_federation import free_addresses
 from subak.federation.megha.ledger import ENTRY
 from subak.federation.messages import GLOBAL_MASTER, KINDS, LOCAL_MASTER, MESSAGE
-from subak.live.node import frames
-from subak.live.node.base import SPOKEN
-from subak.live.node.facts import (
+from subak.live.process.links import Challenge, Hello, LinkError, Links, Welcome, Wire
+from subak.live.role import frames
+from subak.live.role.base import SPOKEN
+from subak.live.role.facts import (
     ConfigurationFact,
     Fact,
     JobFact,
@@ -25,7 +26,7 @@ from subak.live.node.facts import (
     read_machine,
     read_shape,
 )
-from subak.live.node.frames import (
+from subak.live.role.frames import (
     ENTRY_BYTES_MIN,
     MESSAGE_BYTES_MIN,
     WIRE_VERSION,
@@ -46,18 +47,17 @@ from subak.live.node.frames import (
     messages_of,
     resized,
 )
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact, read_queues
-from subak.live.node.layout import Layout, Timing
-from subak.live.node.worker.worker_node import STATE_VERSION
-from subak.live.process.links import Challenge, Hello, LinkError, Links, Welcome, Wire
+from subak.live.role.global_master.queues import QueueSetup, QueuesFact, read_queues
+from subak.live.role.layout import Layout, Timing
+from subak.live.role.worker.worker_role import STATE_VERSION
 from subak.live.store.sqlite import STORE_VERSION
 from subak.live.tokens import hash_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"
 KEPT = {
-    "wire": (WIRE_VERSION[:2], "WIRE_VERSION in live/node/frames.py", of_wire),
+    "wire": (WIRE_VERSION[:2], "WIRE_VERSION in live/role/frames.py", of_wire),
     "store": ((STORE_VERSION,), "MIGRATIONS in live/store/sqlite.py", of_store),
-    "worker": ((STATE_VERSION,), "STATE_VERSION in live/node/worker/worker_node.py", of_worker),
+    "worker": ((STATE_VERSION,), "STATE_VERSION in live/role/worker/worker_role.py", of_worker),
 }
 FACT = Fact(1, 2, b"body", 3)
 CLAIM = Claim("store", 1, "life", 2, 3, 4, 5, ("former",), 6, True)

@@ -1,7 +1,7 @@
-"""One small federation told in one way, and run in two: the simulator, and nodes as processes run them.
+"""One small federation told in one way, and run in two: the simulator, and roles as processes run them.
 
 A scenario is a job of stages on machines; what is asked of both is how each task ended, how often it was begun, when,
-and where. Units: a core, a GB, a second. Nodes begin their work at `BEGIN_S`, when all of them have met.
+and where. Units: a core, a GB, a second. Roles begin their work at `BEGIN_S`, when all of them have met.
 """
 import math
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from subak.federation.messages import REASONS
 from subak.federation.settings import Federation
 from subak.live.jobfile.spec import Constraint, JobSpec, Metadata
 from subak.live.jobfile.spec import Stage as LiveStage
-from subak.live.node.global_master.book import ON_DISK, StoredJob
-from subak.live.node.global_master.history import OUTCOME_WORDS
-from subak.live.node.global_master.queues import QueueSetup
-from subak.live.node.layout import Layout, Timing
+from subak.live.role.global_master.book import ON_DISK, StoredJob
+from subak.live.role.global_master.history import OUTCOME_WORDS
+from subak.live.role.global_master.queues import QueueSetup
+from subak.live.role.layout import Layout, Timing
 from subak.live.torture.case import ROOMS, JobCase, MachineCase, Wish
 from subak.live.torture.case import Case as LiveCase
 from subak.live.torture.rest import unrest
@@ -93,7 +93,7 @@ def simulated(scenario: Scenario) -> list[Ended]:
 
 
 def by_nodes(scenario: Scenario) -> list[Ended]:
-    """Run a scenario with nodes: two global masters, a local master with its standby, a worker for each machine."""
+    """Run a scenario with roles: two global masters, a local master with its standby, a worker for each machine."""
     stages = tuple(LiveStage(
         name=f"s{number}", command=("job", "0", str(number)), tasks=part.tasks, gang=part.gang,
         depends_on=tuple(f"s{before}" for before in part.after),

@@ -17,19 +17,19 @@ from subak.federation.megha import ledger
 from subak.federation.megha.attempts import ROW
 from subak.federation.megha.worker import WORKER_ROW
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node import facts, frames
-from subak.live.node.base import SPOKEN
-from subak.live.node.facts import ConfigurationFact, Fact, JobFact, MachineFact, ShapeFact
-from subak.live.node.global_master.book import ON_DISK, StoredJob
-from subak.live.node.global_master.history import Happening
-from subak.live.node.global_master.queues import QueuesFact
-from subak.live.node.layout import NUMBERING
-from subak.live.node.local_role import StoredMachine
-from subak.live.node.removal import REMOVE
-from subak.live.node.store_claims import Refusal
-from subak.live.node.worker.worker_node import Identity, Snapshot
-from subak.live.node.written_for import WrittenFor
 from subak.live.process.links import Challenge, Hello, Welcome
+from subak.live.role import facts, frames
+from subak.live.role.base import SPOKEN
+from subak.live.role.facts import ConfigurationFact, Fact, JobFact, MachineFact, ShapeFact
+from subak.live.role.global_master.book import ON_DISK, StoredJob
+from subak.live.role.global_master.history import Happening
+from subak.live.role.global_master.queues import QueuesFact
+from subak.live.role.layout import NUMBERING
+from subak.live.role.local_role_base import StoredMachine
+from subak.live.role.removal import REMOVE
+from subak.live.role.store_claims import Refusal
+from subak.live.role.worker.worker_role import Identity, Snapshot
+from subak.live.role.written_for import WrittenFor
 from subak.live.store.sqlite import TABLES
 
 Blocks = dict[str, list[str]]

@@ -121,9 +121,9 @@ ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         "test_roles_apart.py", "test_megha_known_answers.py", "test_torture.py",
         "-k", "not (every_row or every_guard or small_as or always_room or without_delay or year or drawn or command "
               "or same_seed or planted or table_does_not or megha-10 or same_bytes or compiled)")),
-    "live": (("subak/live/node", "subak/live/service", "subak/live/agent/attempts", "subak/live/agent",
+    "live": (("subak/live/role", "subak/live/service", "subak/live/agent/attempts", "subak/live/agent",
               "subak/workload/readers", "subak/federation/sampling", "subak/federation/pigeon.py"), (
-        "test_live_parts.py", "test_layouts.py", "test_own_shapes.py", "test_live_guards.py", "test_live_nodes.py",
+        "test_live_parts.py", "test_layouts.py", "test_own_shapes.py", "test_live_guards.py", "test_live_roles.py",
         "test_live_restart.py", "test_live_history.py", "test_live_words.py", "test_losses.py", "test_walks.py",
         "test_agent_ledger.py", "test_agent_parts.py", "test_large_jobs.py", "test_service_contract.py",
         "test_sampling_parts.py", "test_sampled.py", "test_readers_table.py", "test_readers_google2011.py",

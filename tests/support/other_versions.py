@@ -20,7 +20,7 @@ CLASSIFIER = "Programming Language :: Python :: 3."
 # What a version of Python may change: the kernels' compiler and their keys, what is imported at start, text of the
 # standard library, sockets and processes, and one run of each engine.
 PART = ("package", "names_of_constants", "start", "kernels", "kernel_cache", "kernel_compiler", "kernel_interrupts",
-        "engine_by_hand", "engine_against_twin", "golden", "cli", "jobfile", "live_nodes", "live_api", "live_cli",
+        "engine_by_hand", "engine_against_twin", "golden", "cli", "jobfile", "live_roles", "live_api", "live_cli",
         "live_processes", "agent")
 
 

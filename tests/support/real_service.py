@@ -1,4 +1,4 @@
-"""The service of a global master's node, with local masters, workers and agents, all in this process.
+"""The service of a global master's role, with local masters, workers and agents, all in this process.
 
 Time goes on by itself, and much faster than on the clock. Attempts do what those of the fake service do: `true`,
 `false`, `echo WORDS` and `exit CODE` end at once; whatever else goes on.
@@ -10,10 +10,10 @@ from msgspec import msgpack, structs, to_builtins
 
 from subak.live.agent.attempts.attempt import Key
 from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, RoomsEntry, TimingEntry
-from subak.live.node.frames import TAIL
-from subak.live.node.worker.worker_node import Inquire, Start
+from subak.live.role.frames import TAIL
+from subak.live.role.worker.worker_role import Inquire, Start
 from subak.live.service.planning import first_queues
-from subak.live.service.service import NodeService
+from subak.live.service.service import GlobalMasterService
 from subak.live.torture.case import ROOMS, Case, MachineCase
 from subak.live.torture.world import World
 
@@ -35,7 +35,7 @@ class Attempts:
         return lambda *arguments: None
 
 
-class RealService(NodeService):
+class RealService(GlobalMasterService):
     """The service of g0; see the head of the file."""
 
     def __init__(self):
@@ -54,7 +54,7 @@ class RealService(NodeService):
         self.process = world.masters[0]
         for process in (self.process, *world.locals):
             world.start(process)
-        self.problem, self.when_written, self.untold, self.node = "", [], [], self.process.node
+        self.problem, self.when_written, self.untold, self.role = "", [], [], self.process.role
         self.wake = asyncio.Event()
         super().__init__(self, self, self.file)
         self._plain, self._carry = world.machines.carry_out, world._carry_out
@@ -63,7 +63,7 @@ class RealService(NodeService):
             world.machines.add(machine)
         world.until(5.0)
 
-    # -- as what drives the node, and as its store ---------------------------------------------------------------------
+    # -- as what drives the role, and as its store ---------------------------------------------------------------------
 
     async def run(self):
         while True:
@@ -73,7 +73,7 @@ class RealService(NodeService):
                 self.wake.clear()
                 self.world.call(self.process)
             self.world.until(self.world.now + STEP_S)
-            if not self.node.writes and not self.process.writing:
+            if not self.role.writes and not self.process.writing:
                 for future in self.untold:
                     if not future.done():
                         future.set_result(None)
@@ -104,7 +104,7 @@ class RealService(NodeService):
             word, *rest = effect.attempt.command
             self.written[effect.attempt.key] = (" ".join(rest) + "\n").encode() if word == "echo" else b""
         if isinstance(effect, Inquire):
-            machine.process.node.answer(effect.peer, effect.ask.number, self._output(machine, effect.ask))
+            machine.process.role.answer(effect.peer, effect.ask.number, self._output(machine, effect.ask))
             self.world.call_soon(machine.process)
             return
         self._plain(machine, effect)

@@ -52,7 +52,7 @@ from msgspec import Meta, Struct
 from subak.errors import InputError
 from subak.live.jobfile.quantities import parse_duration
 from subak.live.jobfile.spec import TASKS
-from subak.live.node.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, cluster_of_local, standby_of
+from subak.live.role.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, cluster_of_local, standby_of
 from subak.threads import usable_cores
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")

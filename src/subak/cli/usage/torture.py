@@ -34,7 +34,7 @@ def torture(
     shrinking: Annotated[bool, typer.Option(
         "--shrink/--no-shrink", help="Make a failing federation smaller before its messages are printed.")] = True,
     live: Annotated[bool, typer.Option(
-        "--live", help="Torture nodes, as processes run them: with disks, connections and node agents that fail.",
+        "--live", help="Torture role processes: with disks, connections and node agents that fail.",
     )] = False,
     exhaustive: Annotated[bool, typer.Option(
         "--exhaustive", help="Instead, walk every order in which the messages and timers of tiny federations can come; "
@@ -55,7 +55,7 @@ def torture(
     - `subak torture --seeds 1000` tortures a thousand federations; exit code 1 if one fails, 2 if some row of
       the roles' transition tables was never taken (with 1000 seeds or more).
     - `subak torture --seed 26` replays one and prints its messages; seed 0 is written by hand and always comes first.
-    - `subak torture --live` tortures nodes: processes killed between any two steps, machines switched off, disks full,
+    - `subak torture --live` tortures role processes: killed between any two steps, machines switched off, disks full,
       connections cut, clients that submit again. Every job that was acknowledged ends once, no task runs twice at once.
     - `subak torture --exhaustive` is a model checker: it visits every state of some tiny federations that any
       order of messages and timers, with a few faults, can reach, and checks that the work can still be done from each.

@@ -1,4 +1,4 @@
-"""The interface that the HTTP server calls and a node implements.
+"""The interface that the HTTP server calls and a role implements.
 
 Every method raises the errors of `subak.live.api.errors`: `NotFoundError` for a name that nothing has, `RefusedError`
 where it cannot be done as things stand, `InvalidError` where an argument breaks a rule, `NotOwnerError` where another

@@ -1,1 +1,1 @@
-"""Processes: nodes with a clock, a store, connections and an agent."""
+"""Processes: each a role with a clock, a store, connections and an agent."""

@@ -47,7 +47,7 @@ async def _run(process: Any, say: Callable[[str], None]) -> None:
 
     await process.run(ready)
     if process.driver is not None:
-        say(SERVED.format(process.driver.node.handled, process.driver.busy_s))
+        say(SERVED.format(process.driver.role.handled, process.driver.busy_s))
     say("ended")
 
 

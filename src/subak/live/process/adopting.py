@@ -1,11 +1,11 @@
-"""Lets the store of a global master take over from a lost one (see `subak.live.node.store_claims`)."""
+"""Lets the store of a global master take over from a lost one (see `subak.live.role.store_claims`)."""
 import secrets
 from pathlib import Path
 
 from subak.errors import InputError
 from subak.live.config import FederationFile, GlobalMasterFile, read
-from subak.live.node.layout import serial_of_job
-from subak.live.node.store_claims import LATEST_JOB_KEY, adopt
+from subak.live.role.layout import serial_of_job
+from subak.live.role.store_claims import LATEST_JOB_KEY, adopt
 from subak.live.store.sqlite import SqliteStore
 
 JOBS_SHOWN = 20

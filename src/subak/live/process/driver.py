@@ -1,8 +1,8 @@
-"""Drives a node in a process: the clock, the store, the connections, and the order of effects.
+"""Drives a role in a process: the clock, the store, the connections, and the order of effects.
 
-One call of the node after the other: what has arrived goes in, what it writes is made durable in a thread of its own,
+One call of the role after the other: what has arrived goes in, what it writes is made durable in a thread of its own,
 and then what it sends and does leaves. What arrives meanwhile waits, and goes in together; so the busier a process is
-the more a write makes durable. Where the disk takes nothing the node stands still until it does.
+the more a write makes durable. Where the disk takes nothing the role stands still until it does.
 """
 import asyncio
 import concurrent.futures
@@ -10,17 +10,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from subak.live.node.base import Cut, Node, Write
-from subak.live.node.layout import Peer
 from subak.live.process.held import Held
 from subak.live.process.links import Wire
+from subak.live.role.base import Cut, Role, Write
+from subak.live.role.layout import Peer
 from subak.live.store.checking import StoreError
 
 RETRY_S = 0.5  # until a write is tried again that the disk did not take
 
 
 class Store(Protocol):
-    """Where a node's writes become durable; where *waits*, that takes a while, and is done beside the loop."""
+    """Where a role's writes become durable; where *waits*, that takes a while, and is done beside the loop."""
 
     waits: bool
 
@@ -36,15 +36,15 @@ def clock() -> float:
 class Driver:
     """See the head of the file."""
 
-    def __init__(self, node: Node, store: Store, say: Callable[[str], None]) -> None:
-        self.node, self.store, self.say = node, store, say
-        self.on_effect: Callable[[Any], None] = lambda effect: None  # who carries out what the node wants done
+    def __init__(self, role: Role, store: Store, say: Callable[[str], None]) -> None:
+        self.role, self.store, self.say = role, store, say
+        self.on_effect: Callable[[Any], None] = lambda effect: None  # who carries out what the role wants done
         self.wires: dict[Peer, Wire] = {}
         self.arrivals: list[tuple[Peer, bytes]] = []
-        self.before: list[Callable[[float], None]] = []  # called before each call of the node
-        self.when_written: list[asyncio.Future[None]] = []  # who waits until what the node was told is on disk
+        self.before: list[Callable[[float], None]] = []  # called before each call of the role
+        self.when_written: list[asyncio.Future[None]] = []  # who waits until what the role was told is on disk
         self.held = Held()
-        self.busy_s = 0.0  # in which the node was called, or waited for what it wrote
+        self.busy_s = 0.0  # in which the role was called, or waited for what it wrote
         self.problem = ""  # why the disk takes nothing
         self.wake = asyncio.Event()
         self.thread = concurrent.futures.ThreadPoolExecutor(1, "store")
@@ -60,7 +60,7 @@ class Driver:
             self._drop(wire.peer)
             before.close()
         self.wires[wire.peer] = wire
-        self.node.connect(wire.peer)
+        self.role.connect(wire.peer)
         self.wake.set()
 
     def disconnected(self, wire: Wire) -> None:
@@ -71,7 +71,7 @@ class Driver:
 
     def _drop(self, peer: Peer) -> None:
         self.arrivals = [(seen, data) for seen, data in self.arrivals if seen != peer]
-        self.node.disconnect(peer)
+        self.role.disconnect(peer)
         self.wake.set()
 
     def arrived(self, wire: Wire, data: bytes) -> None:
@@ -87,7 +87,7 @@ class Driver:
     # -- the loop ------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Drive the node until `stop`."""
+        """Drive the role until `stop`."""
         self.held.start()
         while not self.stopping:
             await self._turn()
@@ -95,7 +95,7 @@ class Driver:
         self.held.stop()
 
     async def _turn(self) -> None:
-        """Call the node once, and let what follows happen when it may."""
+        """Call the role once, and let what follows happen when it may."""
         self.wake.clear()
         arrivals, self.arrivals = self.arrivals, []
         waiting, self.when_written = self.when_written, []
@@ -103,7 +103,7 @@ class Driver:
         for prepare in self.before:
             prepare(now)
         wires = dict(self.wires)
-        ready = self.node.receive(now, arrivals)
+        ready = self.role.receive(now, arrivals)
         if ready.writes:
             await self._commit(ready.writes, waiting)
         self.busy_s += clock() - began
@@ -159,7 +159,7 @@ class Driver:
         if self.wake.is_set() or self.stopping:
             await asyncio.sleep(0)
             return
-        pause = self.node.due() - clock()
+        pause = self.role.due() - clock()
         if pause <= 0:
             await asyncio.sleep(0)
             return

@@ -18,8 +18,8 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from subak.errors import RunError
 from subak.federation.messages import WORKER
-from subak.live.node.frames import NODE_FRAME_BYTES_MAX, WIRE_VERSION, mismatch
-from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.role.frames import NODE_FRAME_BYTES_MAX, WIRE_VERSION, mismatch
+from subak.live.role.layout import Layout, Peer, Timing
 from subak.live.tokens import TokenHash
 
 LENGTH_BYTES = 4

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 from subak.errors import InputError, StoreUnfitError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
-from subak.live.node.global_master.global_node import GlobalNode
-from subak.live.node.layout import cluster_of_local, standby_of
-from subak.live.node.local_node import LocalNode
-from subak.live.node.store_claims import StoreRefused, TookOver
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import Links
+from subak.live.role.global_master.global_role import GlobalRole
+from subak.live.role.layout import cluster_of_local, standby_of
+from subak.live.role.local_role import LocalRole
+from subak.live.role.store_claims import StoreRefused, TookOver
 from subak.live.service.planning import check_order, first_queues
 from subak.live.store.checking import StoreError
 from subak.live.store.sqlite import SqliteStore
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
 
 if TYPE_CHECKING:
-    from subak.live.service.service import NodeService
+    from subak.live.service.service import GlobalMasterService
 
 OTHERS_S = 0.5  # that other local masters have to say what they know, when one has refused a store
 COMPILE = [sys.executable, "-m", "subak.live.process.compiled"]
@@ -59,7 +59,7 @@ class Master:
         if self.driver is not None:
             self.driver.stop()
 
-    def compile_beside(self, node: GlobalNode | LocalNode, role: str, handlers: str) -> None:
+    def compile_beside(self, role: GlobalRole | LocalRole, name: str, handlers: str) -> None:
         """Let compiled handlers serve where they are wanted, at once or as soon as they are there."""
         if handlers == "python":
             return
@@ -68,19 +68,19 @@ class Master:
 
         if not by_address():
             return
-        if are_kept(role):
-            _use_compiled(node)
+        if are_kept(name):
+            _use_compiled(role)
         else:
             self.say("compiling, which takes up to a minute once; plain Python serves until then")
-            self.compiling = asyncio.create_task(self._compile(node, role))
+            self.compiling = asyncio.create_task(self._compile(role, name))
 
-    async def _compile(self, node: GlobalNode | LocalNode, role: str) -> None:
+    async def _compile(self, role: GlobalRole | LocalRole, name: str) -> None:
         options, files = handed_on(self.lifeline)
-        process = await asyncio.create_subprocess_exec(*COMPILE, role, *options, stdin=subprocess.DEVNULL,
+        process = await asyncio.create_subprocess_exec(*COMPILE, name, *options, stdin=subprocess.DEVNULL,
                                                        stdout=subprocess.DEVNULL, pass_fds=files)
         try:
             if await process.wait() == 0:
-                _use_compiled(node)
+                _use_compiled(role)
                 self.say("compiled handlers serve from now on")
             else:
                 self.say("could not compile; plain Python goes on")
@@ -89,7 +89,7 @@ class Master:
                 process.kill()
 
     async def drive(self, driver: Driver) -> None:
-        """Drive the node until it is stopped, and end what was begun beside it."""
+        """Drive the role until it is stopped, and end what was begun beside it."""
         if self.stopping:
             driver.stop()
         await driver.run()
@@ -100,15 +100,15 @@ class Master:
 
 
     def write_last(self, driver: Driver) -> None:
-        """Write what a node that is stopped has yet to write."""
+        """Write what a role that is stopped has yet to write."""
 
 
-def _use_compiled(node: GlobalNode | LocalNode) -> None:
+def _use_compiled(role: GlobalRole | LocalRole) -> None:
     from subak.live.process.compiled import services_of  # noqa: PLC0415  (as above)
 
-    node.use(services_of(node))
-    if isinstance(node, GlobalNode):
-        node.compiled = services_of
+    role.use(services_of(role))
+    if isinstance(role, GlobalRole):
+        role.compiled = services_of
 
 
 class GlobalMasterProcess(Master):
@@ -129,15 +129,15 @@ class GlobalMasterProcess(Master):
         """
         from subak.live.api.server import HttpServer, ServerSettings  # noqa: PLC0415  (local masters do without)
         from subak.live.service.keeping import Keeper  # noqa: PLC0415
-        from subak.live.service.service import NodeService  # noqa: PLC0415
+        from subak.live.service.service import GlobalMasterService  # noqa: PLC0415
 
         layout = self.file.layout()
         entry = self.file.masters()[self.number]
-        node = GlobalNode(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name,
+        role = GlobalRole(self.number, layout, self.file.timing, first_queues(self.file), self.store.load(), entry.name,
                           secrets.token_hex(8))
-        self.driver = driver = Driver(node, self.store, self.say)
-        driver.before.append(lambda _: setattr(node, "clock", time.time()))
-        service = NodeService(driver, self.store, self.file)
+        self.driver = driver = Driver(role, self.store, self.say)
+        driver.before.append(lambda _: setattr(role, "clock", time.time()))
+        service = GlobalMasterService(driver, self.store, self.file)
         driver.on_effect = lambda effect: self._take(effect, service)
         links = Links((GLOBAL_MASTER, self.number), self.join, self.file.name, driver)
         host, port = split_address("http", entry.http)
@@ -145,15 +145,15 @@ class GlobalMasterProcess(Master):
         address = await server.start()
         for number, local in self.file.local_addresses().items():
             links.dial(*split_address("address", local), number)
-        self.compile_beside(node, "global-master", self.handlers)
-        there = {queue.path for queue in node.queues.queues}
+        self.compile_beside(role, "global-master", self.handlers)
+        there = {queue.path for queue in role.queues.queues}
         for queue in first_queues(self.file).queues:
             if queue.path not in there:
                 self.say(f"queue {queue.path} of the file is not in force: `subak apply` makes it so")
-        if node.claims.is_behind:
+        if role.claims.is_behind:
             self.say("the store is taking over: no jobs are taken until all that was begun before has ended everywhere")
         ready(address)
-        keeper = Keeper(self.file.history, self.store, lambda: node.ended, service.forget, self.say)
+        keeper = Keeper(self.file.history, self.store, lambda: role.ended, service.forget, self.say)
         keeping = asyncio.create_task(keeper.run())
         await self.drive(driver)
         keeping.cancel()
@@ -164,14 +164,14 @@ class GlobalMasterProcess(Master):
 
     def write_last(self, driver: Driver) -> None:
         """Write when attempts began, and that this master was stopped now; without it history is less exact."""
-        if isinstance(driver.node, GlobalNode) and not driver.problem:
+        if isinstance(driver.role, GlobalRole) and not driver.problem:
             try:
-                self.store.commit(driver.node.last_writes(time.time()))
+                self.store.commit(driver.role.last_writes(time.time()))
             except StoreError as error:
                 self.say(f"the last instants are not written: {error}")
 
-    def _take(self, effect: Any, service: "NodeService") -> None:
-        """Take in what the node has done; a store that is not the one in use ends the process."""
+    def _take(self, effect: Any, service: "GlobalMasterService") -> None:
+        """Take in what the role has done; a store that is not the one in use ends the process."""
         if isinstance(effect, StoreRefused):
             if not self.refused:
                 asyncio.get_running_loop().call_later(OTHERS_S, self.stop)
@@ -197,14 +197,14 @@ class LocalMasterProcess(Master):
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
         """Serve until `stop`; *ready* is told the address as soon as others may join."""
         layout, addresses = self.file.layout(), self.file.local_addresses()
-        node = LocalNode(self.number, layout, self.file.timing, self.store.load())
-        self.driver = driver = Driver(node, self.store, self.say)
+        role = LocalRole(self.number, layout, self.file.timing, self.store.load())
+        self.driver = driver = Driver(role, self.store, self.say)
         links = Links((LOCAL_MASTER, self.number), self.join, self.file.name, driver, layout, self.file.timing)
         await links.listen(*split_address("address", addresses[self.number]))
         active = cluster_of_local(self.number)
         if self.number != active:
             links.dial(*split_address("address", addresses[active]), active)
-        self.compile_beside(node, "local-master", self.handlers)
+        self.compile_beside(role, "local-master", self.handlers)
         ready(addresses[self.number])
         await self.drive(driver)
         await links.close()

@@ -22,12 +22,12 @@ from subak.live.agent.attempts.client import AgentClient, AgentError
 from subak.live.agent.attempts.simulated import SimulatedAgent
 from subak.live.agent.connections import PATH_BYTES_MAX
 from subak.live.config import WorkerFile, capacity_of, split_address
-from subak.live.node.frames import LOGS, TAIL, Dismissed, Incoming, Join, Joined, Outgoing
-from subak.live.node.layout import Layout, Timing
-from subak.live.node.worker.worker_node import End, Forget, Identity, Inquire, Ping, Start, WorkerNode
 from subak.live.process.driver import Driver, clock
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble
+from subak.live.role.frames import LOGS, TAIL, Dismissed, Incoming, Join, Joined, Outgoing
+from subak.live.role.layout import Layout, Timing
+from subak.live.role.worker.worker_role import End, Forget, Identity, Inquire, Ping, Start, WorkerRole
 from subak.live.store.files import FileStore
 from subak.live.tokens import JOIN, hash_of, read_token
 
@@ -76,10 +76,10 @@ class Worker:
                 raise RunError(self.dismissed)
             return
         layout, timing, number = found
-        node = WorkerNode(number, layout, timing, self.disk, self._join_frame(layout), boot_id())
-        self.driver = driver = Driver(node, self.store, self.say)
+        role = WorkerRole(number, layout, timing, self.disk, self._join_frame(layout), boot_id())
+        self.driver = driver = Driver(role, self.store, self.say)
         driver.on_effect = self._carry_out
-        await self._reach_agent(number, node)
+        await self._reach_agent(number, role)
         self.links = Links((WORKER, number), self.token, "", driver)
         for address in self.file.local_masters:
             self.links.dial(*split_address("local_masters", address))
@@ -100,7 +100,7 @@ class Worker:
         if self.leave and not self.leaves and self.driver is not None:
             self.leaves = True
             self.say("leaves the federation: what runs here is ended first; told again to end, it ends at once")
-            self.driver.node.leave()  # type: ignore[attr-defined]
+            self.driver.role.leave()  # type: ignore[attr-defined]
             self.driver.wake.set()
             return
         self.stopping = True
@@ -175,27 +175,27 @@ class Worker:
 
     # -- the agent --------------------------------------------------------------------------------------------------
 
-    async def _reach_agent(self, number: int, node: WorkerNode) -> None:
+    async def _reach_agent(self, number: int, role: WorkerRole) -> None:
         if self.file.agent == "none":
             self.agent = _Instant()
             self.attached = True
             return
         while not self.stopping:
             try:
-                self._attach(number, node)
+                self._attach(number, role)
             except (AgentError, FileNotFoundError):
-                self._begin_agent(number, node.timing)
+                self._begin_agent(number, role.timing)
                 await asyncio.sleep(0.05)
             else:
                 return
 
-    def _attach(self, number: int, node: WorkerNode) -> None:
+    def _attach(self, number: int, role: WorkerRole) -> None:
         agent = AgentClient(self.data / SOCKET)
-        agent.attach(number, int(node.me["incarnation"]), int(node.me["epoch"]))
+        agent.attach(number, int(role.me["incarnation"]), int(role.me["epoch"]))
         known = agent.list()
         self.agent, self.attached = agent, True
         self.say(f"attached to the node agent; {agent.limits}")
-        node.reconcile(known)
+        role.reconcile(known)
         asyncio.get_running_loop().add_reader(agent.fileno(), self._news)
         self._news()
 
@@ -228,7 +228,7 @@ class Worker:
             self._lose_agent(str(error))
             return
         if events:
-            self.driver.node.on_events(events)  # type: ignore[attr-defined]
+            self.driver.role.on_events(events)  # type: ignore[attr-defined]
             self.driver.wake.set()
 
     def _lose_agent(self, words: str) -> None:
@@ -243,9 +243,9 @@ class Worker:
         while True:
             await asyncio.sleep(0.1)
             if not self.attached and self.driver is not None:
-                node = self.driver.node
-                assert isinstance(node, WorkerNode)
-                await self._reach_agent(node.number, node)
+                role = self.driver.role
+                assert isinstance(role, WorkerRole)
+                await self._reach_agent(role.number, role)
                 self.driver.wake.set()
 
     def _carry_out(self, effect: Any) -> None:
@@ -286,28 +286,28 @@ class Worker:
     def _refuse(self, key: Key, words: str) -> None:
         """Let an attempt fail that no agent on this machine can run."""
         assert self.driver is not None
-        node = self.driver.node
-        assert isinstance(node, WorkerNode)
-        node.on_events([Refused(key, INVALID, words)])
+        role = self.driver.role
+        assert isinstance(role, WorkerRole)
+        role.on_events([Refused(key, INVALID, words)])
         self.driver.wake.set()
 
     def _answer(self, inquire: Inquire) -> None:
         """Answer a question about what an attempt has written."""
-        ask, node = inquire.ask, self.driver.node if self.driver is not None else None
-        assert isinstance(node, WorkerNode)
+        ask, role = inquire.ask, self.driver.role if self.driver is not None else None
+        assert isinstance(role, WorkerRole)
         what, _, name = ask.words.partition(" ")
         stream = {"stdout": "out", "stderr": "err"}.get(name, "")
         is_known = what in (LOGS, TAIL) and stream
         if not is_known or not self.attached or not isinstance(self.agent, AgentClient):
-            node.answer(inquire.peer, ask.number, problem="this worker has nothing written down")
+            role.answer(inquire.peer, ask.number, problem="this worker has nothing written down")
         else:
             try:
                 offset, lines = (ask.offset, 0) if what == LOGS else (0, ask.offset)
                 part = self.agent.read(Key(ask.task, ask.attempt), stream, offset, ask.size, lines)
             except AgentError as error:
-                node.answer(inquire.peer, ask.number, problem=str(error))
+                role.answer(inquire.peer, ask.number, problem=str(error))
             else:
-                node.answer(inquire.peer, ask.number, msgpack.encode((part.offset, part.data, part.is_end)))
+                role.answer(inquire.peer, ask.number, msgpack.encode((part.offset, part.data, part.is_end)))
         if self.driver is not None:
             self.driver.wake.set()
 

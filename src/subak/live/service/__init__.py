@@ -1,1 +1,1 @@
-"""Answers people's questions to a global master from its node."""
+"""Answers people's questions to a global master from its role."""

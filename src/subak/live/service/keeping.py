@@ -10,7 +10,7 @@ from msgspec import MsgspecError
 
 from subak.errors import RunError, StoreUnfitError
 from subak.live.config import HistoryEntry
-from subak.live.node.global_master.rows import read_ended
+from subak.live.role.global_master.rows import read_ended
 
 SWEEP_S = 60.0  # between two looks
 SLICE = 64  # jobs that are read, or deleted, at once

@@ -3,16 +3,16 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.role.global_master.global_role import GlobalRole
 
 JOBS_AT_ONCE = 2_000  # jobs that are looked at in one go, some 4 ms
 READ_TOGETHER = 64  # jobs that are read from the disk, and shown, in one go
 
 
-def numbers_below(node: GlobalNode, below: int, state: str | None) -> list[int]:
+def numbers_below(role: GlobalRole, below: int, state: str | None) -> list[int]:
     """Return the jobs of lower numbers that may be in a state, the latest first."""
-    ended = node.ended if state in (None, "ended") else ()
-    numbers = sorted([*ended, *node.book.of_number])  # nearly in order as they are: a set would mix them
+    ended = role.ended if state in (None, "ended") else ()
+    numbers = sorted([*ended, *role.book.of_number])  # nearly in order as they are: a set would mix them
     return numbers[:bisect_left(numbers, below)][::-1]
 
 

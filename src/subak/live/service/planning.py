@@ -12,8 +12,8 @@ from subak.federation.choices import ROUND_ROBIN
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.api.models import Change, Plan
 from subak.live.config import FederationFile, QueueEntry, check
-from subak.live.node.global_master.global_node import GlobalNode
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact, changed
+from subak.live.role.global_master.global_role import GlobalRole
+from subak.live.role.global_master.queues import QueueSetup, QueuesFact, changed
 from subak.queues.orders import FAIR_ORDERS
 
 FIXED = ("name", "global_master", "cluster", "resources", "timing", "rooms")
@@ -59,11 +59,11 @@ def _read(file: FederationFile, config: bytes) -> FederationFile:
     return wanted
 
 
-def new_queues(node: GlobalNode, file: FederationFile, config: bytes) -> QueuesFact:
+def new_queues(role: GlobalRole, file: FederationFile, config: bytes) -> QueuesFact:
     """Return the queues as a configuration wants them. Raises InvalidError, RefusedError."""
     wanted = _read(file, config)
     leaves, inner = setups_of(wanted)
-    before = {queue.path: queue for queue in node.queues.queues if queue.path}
+    before = {queue.path: queue for queue in role.queues.queues if queue.path}
     # a queue that stays keeps its master, unless the file names another: its jobs are there
     named = {queue.name for queue in wanted.queue if queue.owner}
     for queue in leaves:
@@ -73,15 +73,15 @@ def new_queues(node: GlobalNode, file: FederationFile, config: bytes) -> QueuesF
     leaves = [msgspec.structs.replace(queue, owner=before[queue.path].owner)
               if queue.path in before else queue for queue in leaves]
     try:
-        return changed(node.queues, leaves, inner, wanted.order, node.layout.rooms.queues)
+        return changed(role.queues, leaves, inner, wanted.order, role.layout.rooms.queues)
     except InputError as error:
         raise InvalidError(str(error), field="queue") from None
 
 
-def plan_of(node: GlobalNode, file: FederationFile, config: bytes) -> Plan:
+def plan_of(role: GlobalRole, file: FederationFile, config: bytes) -> Plan:
     """Return what a configuration would change. Raises InvalidError, RefusedError."""
-    after = new_queues(node, file, config)
-    old = {queue.path: queue for queue in (*node.queues.queues, *node.queues.inner) if queue.path}
+    after = new_queues(role, file, config)
+    old = {queue.path: queue for queue in (*role.queues.queues, *role.queues.inner) if queue.path}
     new = {queue.path: queue for queue in (*after.queues, *after.inner) if queue.path}
     changes, warnings = [], []
     for path in sorted({*old, *new}):
@@ -94,6 +94,6 @@ def plan_of(node: GlobalNode, file: FederationFile, config: bytes) -> Plan:
         elif before is not None and then is not None and before.weight != then.weight:
             changes.append(Change(kind="change", what=f"queue {path}: weight", before=f"{before.weight:g}",
                                   after=f"{then.weight:g}"))
-    if node.queues.order != after.order:
-        changes.append(Change(kind="change", what="order", before=node.queues.order, after=after.order))
-    return Plan(version=node.queues.version, changes=tuple(changes), warnings=tuple(warnings))
+    if role.queues.order != after.order:
+        changes.append(Change(kind="change", what="order", before=role.queues.order, after=after.order))
+    return Plan(version=role.queues.version, changes=tuple(changes), warnings=tuple(warnings))

@@ -1,7 +1,7 @@
-"""The service of a global master: implements `api.service.Service` over its node.
+"""The service of a global master: implements `api.service.Service` over its role.
 
-What changes anything goes into the node, and is answered when it is on disk. What is only read is read from the tables
-of the node, or, of jobs that have ended, from the store.
+What changes anything goes into the role, and is answered when it is on disk. What is only read is read from the tables
+of the role, or, of jobs that have ended, from the store.
 """
 import asyncio
 import time
@@ -44,13 +44,13 @@ from subak.live.api.models import (
 from subak.live.api.service import JobFilter
 from subak.live.config import FederationFile
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.base import Node
-from subak.live.node.facts import MACHINE, MachineFact, read_machine
-from subak.live.node.frames import LOGS, TAIL, Answer, Ask
-from subak.live.node.global_master.global_node import Answered, Changed, Ended, GlobalNode, NoNumbersError
-from subak.live.node.global_master.rows import read_ended
-from subak.live.node.layout import cluster_of_local, number_of_job
-from subak.live.node.removal import REMOVE, settle_removal
+from subak.live.role.base import Role
+from subak.live.role.facts import MACHINE, MachineFact, read_machine
+from subak.live.role.frames import LOGS, TAIL, Answer, Ask
+from subak.live.role.global_master.global_role import Answered, Changed, Ended, GlobalRole, NoNumbersError
+from subak.live.role.global_master.rows import read_ended
+from subak.live.role.layout import cluster_of_local, number_of_job
+from subak.live.role.removal import REMOVE, settle_removal
 from subak.live.service.changing import heard_by_both, refusals, removed_view
 from subak.live.service.explaining import explanation_of
 from subak.live.service.listing import chosen, numbers_below
@@ -70,25 +70,25 @@ ENDED_TASKS_KEPT = 1_000_000  # that they have together at most, but for the las
 
 
 class Driver(Protocol):
-    """Who calls the node."""
+    """Who calls the role."""
 
-    node: Node
+    role: Role
     problem: str  # why the disk takes nothing, or nothing
-    when_written: list["asyncio.Future[None]"]  # who waits until what the node was told is on disk
-    wake: asyncio.Event  # set: the node is called soon
+    when_written: list["asyncio.Future[None]"]  # who waits until what the role was told is on disk
+    wake: asyncio.Event  # set: the role is called soon
 
     def held_s(self) -> float:
         """Return the longest that the event loop was held lately, in seconds."""
 
 
-class NodeService:
+class GlobalMasterService:
     """See the head of the file."""
 
     def __init__(self, driver: Driver, store: SqliteStore, file: FederationFile) -> None:
         self.driver, self.store, self.file = driver, store, file
-        node = driver.node
-        assert isinstance(node, GlobalNode)
-        self.node = node
+        role = driver.role
+        assert isinstance(role, GlobalRole)
+        self.role = role
         self.answers: dict[int, asyncio.Future[Answer]] = {}
         self.asked = 0
         self.changes: dict[int, asyncio.Event] = {}  # by job that is open: set, and made anew, with every change
@@ -96,21 +96,21 @@ class NodeService:
         self.ended: dict[int, Known] = {}
         self.tasks_kept = 0  # of those
 
-    # -- what the node does --------------------------------------------------------------------------------------------
+    # -- what the role does --------------------------------------------------------------------------------------------
 
     def on_effect(self, effect: object) -> None:
-        """Take in what a node has done."""
+        """Take in what a role has done."""
         if isinstance(effect, Changed):
             for number in effect.jobs:
                 if number in self.changes:
                     self.changes.pop(number).set()
-                job = self.node.book.of_number.get(number)
+                job = self.role.book.of_number.get(number)
                 if job is not None and job.has_ended and number in self.ends:
                     self.ends.pop(number).set()
         elif isinstance(effect, Ended):
             job = effect.job
             if job.number in self.ends:
-                name = self.node.job_name(job.number)
+                name = self.role.job_name(job.number)
                 self._keep(job.number, ended_job(name, job.stored, job.spec, effect.rows, job.history.events))
                 self.ends.pop(job.number).set()
         elif isinstance(effect, Answered):
@@ -119,7 +119,7 @@ class NodeService:
                 future.set_result(effect.answer)
 
     async def _durable(self) -> None:
-        """Wait until what was just told to the node is on disk."""
+        """Wait until what was just told to the role is on disk."""
         done = asyncio.get_running_loop().create_future()
         self.driver.when_written.append(done)
         self.driver.wake.set()
@@ -134,7 +134,7 @@ class NodeService:
         """Forget jobs that have ended."""
         for number in numbers:
             self._let_go(number)
-        self.node.forget_ended(numbers)
+        self.role.forget_ended(numbers)
         self.driver.wake.set()
 
     # -- finding -------------------------------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ class NodeService:
         masters = {master.name: number for number, master in self.file.masters().items()}
         if name not in masters:
             raise NotFoundError(f"there is no job {job}: this federation has no global master {name}")
-        if name != self.node.name:
+        if name != self.role.name:
             self._not_owner(masters[name], f"job {job}")
-        return number_of_job(self.node.number, int(serial)), int(index) if index else NOBODY
+        return number_of_job(self.role.number, int(serial)), int(index) if index else NOBODY
 
     def _not_owner(self, owner: int, what: str) -> None:
         master = self.file.masters()[owner]
@@ -158,14 +158,14 @@ class NodeService:
         """Return a job, and the index of a task. Raises NotFoundError."""
         number, index = self._number(id_)
         name = id_.partition(".")[0]
-        job = self.node.book.of_number.get(number)
+        job = self.role.book.of_number.get(number)
         if job is not None:
-            known = open_job(name, job, self.node.book, self.node.master)
+            known = open_job(name, job, self.role.book, self.role.master)
         elif number in self.ended:
             known = self.ended[number]
         else:
             found = await asyncio.to_thread(self._on_disk, [number])
-            if not found and number in self.node.ended:  # it ended just now, and is on its way to the disk
+            if not found and number in self.role.ended:  # it ended just now, and is on its way to the disk
                 await self._durable()
                 found = await asyncio.to_thread(self._on_disk, [number])
             if not found:
@@ -181,7 +181,7 @@ class NodeService:
             bodies = self.store.bodies("ended", numbers)
         except StoreUnfitError as error:
             raise ServiceError(str(error)) from None
-        return {int(number): ended_job(self.node.job_name(int(number)), *read_ended(body))
+        return {int(number): ended_job(self.role.job_name(int(number)), *read_ended(body))
                 for number, body in bodies.items()}
 
     def _keep(self, number: int, known: Known) -> Known:
@@ -200,10 +200,10 @@ class NodeService:
 
     def _is_as_it_was(self, known: Known) -> bool:
         """Whether a job is still what was found: one that was open has not been closed, nor its places given away."""
-        return known.job is None or self.node.book.of_number.get(known.job.number) is known.job
+        return known.job is None or self.role.book.of_number.get(known.job.number) is known.job
 
     def _machines(self) -> dict[int, MachineFact]:
-        return {number: read_machine(fact.body) for (kind, number), fact in self.node.facts.known.items()
+        return {number: read_machine(fact.body) for (kind, number), fact in self.role.facts.known.items()
                 if kind == MACHINE}
 
     def _names(self) -> dict[int, str]:
@@ -215,19 +215,19 @@ class NodeService:
         """See `Service`."""
         if self.driver.problem:
             raise UnavailableError(f"no jobs are taken now: {self.driver.problem}", retry_after_s=5)
-        spec = structs.replace(spec, queue=self.node.queues.of_job(spec.queue))
-        before = self.node.kept.get(client_id)
+        spec = structs.replace(spec, queue=self.role.queues.of_job(spec.queue))
+        before = self.role.kept.get(client_id)
         warnings: tuple[str, ...] = ()
         if before is None:
             self._owns(spec.queue)
-            warnings = never_fit(self.node, spec)
+            warnings = never_fit(self.role, spec)
             if is_strict and warnings:
                 raise InvalidError("; ".join(warnings), field="resources")
         try:
             number = await self._numbered(spec, client_id)
         except InputError as error:
             raise InvalidError(str(error)) from None
-        name = self.node.job_name(number)
+        name = self.role.job_name(number)
         if before is not None:
             known, _ = await self._known(name)
             if known.stored.spec != json.encode(spec):
@@ -237,29 +237,29 @@ class NodeService:
         return structs.replace(view, warnings=warnings) if warnings else view
 
     async def _numbered(self, spec: JobSpec, client_id: str) -> int:
-        """Let the node take a job, as soon as it may give a number."""
+        """Let the role take a job, as soon as it may give a number."""
         until = time.monotonic() + NUMBER_S
         while True:
             try:
-                return self.node.submit(spec, client_id, time.time())
+                return self.role.submit(spec, client_id, time.time())
             except NoNumbersError as error:
-                if self.node.claims.problem or time.monotonic() >= until:
+                if self.role.claims.problem or time.monotonic() >= until:
                     raise UnavailableError(f"no jobs are taken now: {error}") from None
             await asyncio.sleep(NUMBER_POLL_S)
 
     def _owns(self, path: str) -> None:
         """Raise NotOwnerError for a queue of another master: that one knows the keys of its jobs."""
         try:
-            queue = self.node.queues.number(path)
+            queue = self.role.queues.number(path)
         except InputError as error:
             raise InvalidError(str(error), field="queue") from None
-        owner = self.node.queues.queues[queue].owner
-        if owner != self.node.number:
+        owner = self.role.queues.queues[queue].owner
+        if owner != self.role.number:
             self._not_owner(owner, f"queue {path}")
 
     async def job(self, id: str) -> JobView:
         """See `Service`."""
-        return await self._viewed(id, Waiting(self.node, self.file))
+        return await self._viewed(id, Waiting(self.role, self.file))
 
     async def specification(self, id: str) -> JobSpec:
         """See `Service`."""
@@ -284,12 +284,12 @@ class NodeService:
         """See `Service`."""
         below = int(cursor) if cursor.isdecimal() else 1 << 62
         items: list[JobView] = []
-        numbers, waiting = numbers_below(self.node, below, wanted.state), Waiting(self.node, self.file)
+        numbers, waiting = numbers_below(self.role, below, wanted.state), Waiting(self.role, self.file)
         async for part in chosen(numbers, lambda number: self._may_be(number, wanted)):
             await self._read_ahead(part[: limit - len(items) + 1])
             for number in part:
                 try:
-                    view = await self._viewed(self.node.job_name(number), waiting)
+                    view = await self._viewed(self.role.job_name(number), waiting)
                 except NotFoundError:
                     continue
                 if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state):
@@ -300,15 +300,15 @@ class NodeService:
 
     def _may_be(self, number: int, wanted: JobFilter) -> bool:
         """Whether a job is of a name, a queue and a state, by what is known of it without a view of its tasks."""
-        job = self.node.book.of_number.get(number)
-        if job is not None and wanted.state not in (None, self.node.book.state(job)):
+        job = self.role.book.of_number.get(number)
+        if job is not None and wanted.state not in (None, self.role.book.state(job)):
             return False
-        head = (job.spec.queue, job.spec.metadata.name) if job is not None else self.node.heads.get(number)
+        head = (job.spec.queue, job.spec.metadata.name) if job is not None else self.role.heads.get(number)
         return head is None or _is_wanted(*head, wanted)
 
     async def _read_ahead(self, numbers: Sequence[int]) -> None:
         """Read those jobs that have ended together."""
-        missing = [number for number in numbers if number not in self.ended and number not in self.node.book.of_number]
+        missing = [number for number in numbers if number not in self.ended and number not in self.role.book.of_number]
         if len(missing) > 1:
             for number, known in (await asyncio.to_thread(self._on_disk, missing)).items():
                 self._keep(number, known)
@@ -318,7 +318,7 @@ class NodeService:
         number, _ = self._number(id)
         until, waited_for = time.monotonic() + timeout_s, self.ends if seen is None else self.changes
         while True:
-            job, left = self.node.book.of_number.get(number), until - time.monotonic()
+            job, left = self.role.book.of_number.get(number), until - time.monotonic()
             if job is None or job.has_ended or (seen is not None and job.version != seen) or left <= 0:
                 return await self.job(id)
             news = waited_for.setdefault(number, asyncio.Event())
@@ -356,8 +356,8 @@ class NodeService:
         """See `Service`."""
         number, index = self._number(id)
         await self._known(id)
-        if number in self.node.book.of_number:
-            self.node.cancel(number, None if index == NOBODY else index)
+        if number in self.role.book.of_number:
+            self.role.cancel(number, None if index == NOBODY else index)
             await self._durable()
         return await self.job(id.partition(".")[0])
 
@@ -375,13 +375,13 @@ class NodeService:
         known, index = await self._known(id)
         first, names = int(cursor) if cursor.isdecimal() else 0, self._names()
         wanted = [number for number in range(first, len(known.events)) if index in (NOBODY, known.events[number].task)]
-        items = tuple(event_view(known, number, names, self.node.queues) for number in wanted[:limit])
+        items = tuple(event_view(known, number, names, self.role.queues) for number in wanted[:limit])
         return Page(items=items, cursor=str(wanted[limit]) if len(wanted) > limit else "")
 
     async def explain(self, id: str) -> Explanation:
         """See `Service`."""
         known, index = await self._known(id)
-        return explanation_of(self.node, self.file, known, index, self._names())
+        return explanation_of(self.role, self.file, known, index, self._names())
 
     # -- output --------------------------------------------------------------------------------------------------------
 
@@ -432,7 +432,7 @@ class NodeService:
         self.asked += 1
         number = self.asked  # others ask while this waits
         future = self.answers[number] = asyncio.get_running_loop().create_future()
-        if not self.node.ask(Ask(number, words, machine, task, attempt, offset, size)):
+        if not self.role.ask(Ask(number, words, machine, task, attempt, offset, size)):
             del self.answers[number]
             raise UnavailableError("the local master of its cluster cannot be reached now")
         self.driver.wake.set()
@@ -451,11 +451,11 @@ class NodeService:
 
     async def queues(self, cursor: str, limit: int) -> Page[QueueView]:
         """See `Service`."""
-        return _page(queue_views(self.node, self.file), lambda view: view.path, cursor, limit)
+        return _page(queue_views(self.role, self.file), lambda view: view.path, cursor, limit)
 
     async def machines(self, cluster: str, cursor: str, limit: int) -> Page[MachineView]:
         """See `Service`."""
-        views = [machine_view(self.node, self.file, number, machine) for number, machine in self._machines().items()
+        views = [machine_view(self.role, self.file, number, machine) for number, machine in self._machines().items()
                  if not machine.gone]
         wanted = sorted((view for view in views if cluster in ("", view.cluster)), key=lambda view: view.name)
         return _page(wanted, lambda view: view.name, cursor, limit)
@@ -468,7 +468,7 @@ class NodeService:
 
     async def machine(self, name: str) -> MachineView:
         """See `Service`."""
-        return machine_view(self.node, self.file, *self._machine(name))
+        return machine_view(self.role, self.file, *self._machine(name))
 
     async def cordon(self, name: str, on: bool) -> MachineView:
         """See `Service`."""
@@ -483,49 +483,49 @@ class NodeService:
     async def remove(self, name: str) -> MachineView:
         """See `Service`."""
         before, (number, machine) = await self.machine(name), self._machine(name)
-        version = self.node.facts.known[MACHINE, number].version
+        version = self.role.facts.known[MACHINE, number].version
         with refusals():
             await self._ask(REMOVE + machine.identity, number, offset=version)
-        settle_removal(self.node, number)
+        settle_removal(self.role, number)
         self.driver.wake.set()
-        return removed_view(self.node, self.file, number, before)
+        return removed_view(self.role, self.file, number, before)
 
     async def _change(self, words: str, name: str) -> None:
         number, _ = self._machine(name)
-        with heard_by_both(self.node, self.file, number, f"{words} of machine {name}"):
+        with heard_by_both(self.role, self.file, number, f"{words} of machine {name}"):
             await self._ask(words, number)
 
     async def plan(self, config: bytes) -> Plan:
         """See `Service`."""
-        return plan_of(self.node, self.file, config)
+        return plan_of(self.role, self.file, config)
 
     async def apply(self, config: bytes, version: int) -> Plan:
         """See `Service`."""
-        if self.node.number != 0:
+        if self.role.number != 0:
             self._not_owner(0, "the configuration")
-        plan = plan_of(self.node, self.file, config)
+        plan = plan_of(self.role, self.file, config)
         if version != plan.version:
             raise RefusedError(f"configuration {plan.version} is in force by now, not {version}: look at what would "
                                "change once more")
-        self.node.apply(new_queues(self.node, self.file, config))
+        self.role.apply(new_queues(self.role, self.file, config))
         await self._durable()
-        return Plan(version=self.node.queues.version, changes=plan.changes, warnings=plan.warnings, applied=True)
+        return Plan(version=self.role.queues.version, changes=plan.changes, warnings=plan.warnings, applied=True)
 
     async def masters(self) -> tuple[MasterView, ...]:
         """See `Service`."""
-        node, views = self.node, []
+        role, views = self.role, []
         for number, master in self.file.masters().items():
-            own = tuple(queue.path for queue in node.queues.queues if queue.owner == number and queue.path)
+            own = tuple(queue.path for queue in role.queues.queues if queue.owner == number and queue.path)
             views.append(MasterView(
-                name=master.name, role="global", state="ready" if number == node.number else "unknown",
+                name=master.name, role="global", state="ready" if number == role.number else "unknown",
                 address=f"http://{master.http}", queues=own,
-                incarnation=int(node.master.scalar[4]) if number == node.number else 0))
+                incarnation=int(role.master.scalar[4]) if number == role.number else 0))
         for number, address in self.file.local_addresses().items():
             cluster = cluster_of_local(number)
             name = self.file.clusters()[cluster].name
-            epoch = int(node.master.cluster[cluster]["epoch"])
-            speaks = speaker(node.topology, cluster, epoch) == number
-            there = (LOCAL_MASTER, number) in node.links
+            epoch = int(role.master.cluster[cluster]["epoch"])
+            speaks = speaker(role.topology, cluster, epoch) == number
+            there = (LOCAL_MASTER, number) in role.links
             views.append(MasterView(
                 name=name if number == cluster else f"{name} standby",
                 role="local" if speaks else "standby", state="ready" if there else "lost", address=address,
@@ -535,9 +535,9 @@ class NodeService:
 
     async def federation(self) -> FederationView:
         """See `Service`."""
-        capacity, used = total_of(self.node)
+        capacity, used = total_of(self.role)
         return FederationView(
-            name=self.file.name, version=self.node.queues.version, master=self.node.name,
+            name=self.file.name, version=self.role.queues.version, master=self.role.name,
             masters=await self.masters(), clusters=tuple(cluster.name for cluster in self.file.cluster),
             machines=sum(not machine.gone for machine in self._machines().values()), capacity=capacity, used=used)
 
@@ -546,7 +546,7 @@ class NodeService:
         held_ms = round(1e3 * self.driver.held_s(), 1)
         if self.driver.problem:
             return Health(state="refusing", words=self.driver.problem, held_ms=held_ms)
-        if not bool(self.node.master.cluster["known"].any()):
+        if not bool(self.role.master.cluster["known"].any()):
             return Health(state="starting", words="no local master has answered yet", held_ms=held_ms)
         return Health(state="ready", held_ms=held_ms)
 

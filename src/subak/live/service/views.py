@@ -39,9 +39,9 @@ from subak.live.api.models import (
     TaskView,
 )
 from subak.live.jobfile.spec import JobSpec, Stage
-from subak.live.node.global_master.book import Book, Job, StoredJob
-from subak.live.node.global_master.history import BEGAN, OUTCOME_WORDS, Happening
-from subak.live.node.global_master.queues import QueuesFact
+from subak.live.role.global_master.book import Book, Job, StoredJob
+from subak.live.role.global_master.history import BEGAN, OUTCOME_WORDS, Happening
+from subak.live.role.global_master.queues import QueuesFact
 
 OF_PHASE = {PHASE_FLYING: TASK_STARTING, PHASE_HELD: TASK_STARTING, PHASE_RUNNING: TASK_RUNNING,
             PHASE_LEAVING: TASK_ENDING}

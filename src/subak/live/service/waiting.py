@@ -8,8 +8,8 @@ from subak.live.api.models import NEVER_FITS, WAITS_FOR_MACHINES, QueueView
 from subak.live.config import FederationFile
 from subak.live.jobfile.quantities import print_amount
 from subak.live.jobfile.spec import TASKS, JobSpec, Stage
-from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.global_master.global_node import GlobalNode
+from subak.live.role.facts import MACHINE, read_machine
+from subak.live.role.global_master.global_role import GlobalRole
 from subak.live.service.resources import queue_views
 from subak.live.service.views import Known
 
@@ -19,28 +19,28 @@ FULL, HELD, GANG = WAITS_FOR_MACHINES, "machines are held back for others", "wai
 TURN, OVER, PAUSE = "waits for its turn", "its queue is over its share", "is tried again after a pause"
 
 
-def never_fit(node: GlobalNode, spec: JobSpec) -> tuple[str, ...]:
+def never_fit(role: GlobalRole, spec: JobSpec) -> tuple[str, ...]:
     """Return a line for each stage that asks for more than any machine has: what it asks for, and the most there is."""
-    large = [stage for stage in spec.stages if _no_room(node.master.fleet.capacity, _asked(node, stage))]
-    capacity = _of_all_machines(node) if large else node.master.fleet.capacity
+    large = [stage for stage in spec.stages if _no_room(role.master.fleet.capacity, _asked(role, stage))]
+    capacity = _of_all_machines(role) if large else role.master.fleet.capacity
     if not capacity.any():  # no machine has been heard of yet
         return ()
     return tuple(f"{f'stage {stage.name}' if len(spec.stages) > 1 else 'it'} can never run: "
-                 f"{_words(node.layout.resources, asked, capacity)}"
-                 for stage in large if _no_room(capacity, asked := _asked(node, stage)))
+                 f"{_words(role.layout.resources, asked, capacity)}"
+                 for stage in large if _no_room(capacity, asked := _asked(role, stage)))
 
 
-def too_large(node: GlobalNode, stage: Stage) -> str:
+def too_large(role: GlobalRole, stage: Stage) -> str:
     """Return that no machine is large enough for a stage, what it asks for and the most there is; empty if one is."""
-    asked, capacity = _asked(node, stage), _of_all_machines(node)
+    asked, capacity = _asked(role, stage), _of_all_machines(role)
     if not capacity.any() or not _no_room(capacity, asked):
         return ""
-    return f"{NEVER_FITS}: {_words(node.layout.resources, asked, capacity)}"
+    return f"{NEVER_FITS}: {_words(role.layout.resources, asked, capacity)}"
 
 
-def _asked(node: GlobalNode, stage: Stage) -> np.ndarray:
+def _asked(role: GlobalRole, stage: Stage) -> np.ndarray:
     """Return what a task of a stage asks for, int64[resource]."""
-    return np.array([1 if name == TASKS else stage.resources.get(name, 0) for name in node.layout.resources])
+    return np.array([1 if name == TASKS else stage.resources.get(name, 0) for name in role.layout.resources])
 
 
 def _no_room(capacity: np.ndarray, asked: np.ndarray) -> bool:
@@ -48,11 +48,11 @@ def _no_room(capacity: np.ndarray, asked: np.ndarray) -> bool:
     return not (capacity >= asked[:, None]).all(axis=0).any()
 
 
-def _of_all_machines(node: GlobalNode) -> np.ndarray:
+def _of_all_machines(role: GlobalRole) -> np.ndarray:
     """Return what machines have, int64[resource, machine], whether tasks may start there now or not."""
-    facts = [read_machine(fact.body) for (kind, _), fact in node.facts.known.items() if kind == MACHINE]
+    facts = [read_machine(fact.body) for (kind, _), fact in role.facts.known.items() if kind == MACHINE]
     rows = [list(machine.capacity) for machine in facts if machine.capacity and not machine.gone]
-    return np.array(rows or [[0] * len(node.layout.resources)], np.int64).T
+    return np.array(rows or [[0] * len(role.layout.resources)], np.int64).T
 
 
 def _words(resources: Sequence[str], asked: np.ndarray, capacity: np.ndarray) -> str:
@@ -70,8 +70,8 @@ def _words(resources: Sequence[str], asked: np.ndarray, capacity: np.ndarray) ->
 class Waiting:
     """Says why jobs wait; what it has found out of requests and queues holds for a page of jobs."""
 
-    def __init__(self, node: GlobalNode, file: FederationFile) -> None:
-        self.node, self.file = node, file
+    def __init__(self, role: GlobalRole, file: FederationFile) -> None:
+        self.role, self.file = role, file
         self.of_shape: dict[tuple[int, bool], str] = {}
         self.queues: list[QueueView] = []  # once somebody asks
         self.over: set[str] | None = None  # paths of those that hold more than their part
@@ -93,12 +93,12 @@ class Waiting:
         return words
 
     def _of(self, shape: int, stage: Stage) -> str:
-        fleet = self.node.master.fleet
-        found = shortage(fleet, self.node.shapes, shape, 0, fleet.machines)
+        fleet = self.role.master.fleet
+        found = shortage(fleet, self.role.shapes, shape, 0, fleet.machines)
         if not found.empty:
             if found.machines == found.constraints:
                 return UNMET if found.machines else NONE_THERE
-            return too_large(self.node, stage) or GONE
+            return too_large(self.role, stage) or GONE
         if found.fits:
             return GANG if stage.gang else TURN
         return HELD if found.held else FULL
@@ -106,7 +106,7 @@ class Waiting:
     def _is_over(self, path: str) -> bool:
         """Whether a queue, or one above it, holds more than its guarantee."""
         if self.over is None:
-            self.queues = [*queue_views(self.node, self.file)]
+            self.queues = [*queue_views(self.role, self.file)]
             self.over = {view.path for view in self.queues if view.dominant_share > view.guarantee}
         parts = path.split("/")
         return any("/".join(parts[:depth]) in self.over for depth in range(1, len(parts) + 1))

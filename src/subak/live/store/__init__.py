@@ -1,1 +1,1 @@
-"""Stores: what nodes keep on disk, written in groups and durable before any effect leaves."""
+"""Stores: what roles keep on disk, written in groups and durable before any effect leaves."""

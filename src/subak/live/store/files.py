@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import msgpack
 
 from subak.errors import InputError
-from subak.live.node.base import Put, Write
-from subak.live.node.worker.worker_node import Identity
+from subak.live.role.base import Put, Write
+from subak.live.role.worker.worker_role import Identity
 from subak.live.store.folder import lock_of
 
 HALF_BYTES = 1 << 20

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from subak.errors import InputError
-from subak.live.node.base import DropRange, Put, PutLarge, Write
+from subak.live.role.base import DropRange, Put, PutLarge, Write
 from subak.live.store.checking import check_log, check_pages, damage, sealed, unsealed
 from subak.live.store.folder import lock_of
 

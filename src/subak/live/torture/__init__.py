@@ -1,1 +1,1 @@
-"""Tortures live nodes in one process under a seed, with simulated clock, network, disks and agents."""
+"""Tortures live roles in one process under a seed, with simulated clock, network, disks and agents."""

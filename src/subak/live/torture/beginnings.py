@@ -9,7 +9,7 @@ from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.local_master.state import ATTEMPT_KILLING, LocalMaster
 from subak.federation.messages import GANG_LOST, PREEMPTION
 from subak.live.agent.attempts.attempt import Ending, Key
-from subak.live.node.worker.worker_node import LOSSES_OF_AGENT
+from subak.live.role.worker.worker_role import LOSSES_OF_AGENT
 
 Attempt = tuple[Key, int]  # and on which machine: each cluster numbers by itself
 

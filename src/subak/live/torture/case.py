@@ -11,8 +11,8 @@ from msgspec import Struct, structs
 
 from subak.federation.megha.topology import OFF, STRICT
 from subak.live.jobfile.spec import CPU, MEMORY, TASKS, Constraint, JobSpec, Metadata, Stage
-from subak.live.node.global_master.queues import QueueSetup
-from subak.live.node.layout import PREEMPTIONS, Layout, Rooms, Timing
+from subak.live.role.global_master.queues import QueueSetup
+from subak.live.role.layout import PREEMPTIONS, Layout, Rooms, Timing
 from subak.workload.predicates import Constraint as Predicate
 from subak.workload.predicates import is_met
 

@@ -2,7 +2,7 @@
 from typing import TYPE_CHECKING
 
 from subak.federation.messages import NOBODY
-from subak.live.node.worker.worker_node import WorkerNode
+from subak.live.role.worker.worker_role import WorkerRole
 from subak.live.torture import stores
 from subak.live.torture.case import NEVER, STORES, Fault
 from subak.live.torture.process import Process
@@ -64,7 +64,7 @@ def _stop(world: "World", process: Process, fault: Fault) -> None:
 
 def _all_have_joined(world: "World") -> bool:
     """Whether all machines are known to all local masters: none can join when one of the two never comes back."""
-    return all(isinstance(machine.process.node, WorkerNode) and int(machine.process.node.me["configuration"]) != NOBODY
+    return all(isinstance(machine.process.role, WorkerRole) and int(machine.process.role.me["configuration"]) != NOBODY
                for machine in world.machines.all if not machine.process.is_dead)
 
 

@@ -40,6 +40,6 @@ def _begin(world: "World", growth: Growth) -> None:
 def _start_again(world: "World", name: str) -> None:
     """Start a master again, unless it is not there: it comes back with the new file."""
     process = world.process(name)
-    if process.node is not None:
+    if process.role is not None:
         world.kill(process)
         world.start(process)

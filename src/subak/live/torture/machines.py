@@ -13,9 +13,9 @@ from subak.live.agent.attempts.attempt import EXITED, AttemptToRun, Ending
 from subak.live.agent.attempts.ledger import Lease
 from subak.live.agent.attempts.records import SYNCED
 from subak.live.agent.attempts.simulated import SimulatedAgent
-from subak.live.node.base import Node
-from subak.live.node.frames import Dismissed, Incoming, Join, Joined, Outgoing
-from subak.live.node.worker.worker_node import End, Forget, Inquire, Ping, Start, WorkerNode
+from subak.live.role.base import Role
+from subak.live.role.frames import Dismissed, Incoming, Join, Joined, Outgoing
+from subak.live.role.worker.worker_role import End, Forget, Inquire, Ping, Start, WorkerRole
 from subak.live.torture.case import MachineCase
 from subak.live.torture.network import Network
 from subak.live.torture.process import Machine, Process, write
@@ -38,9 +38,9 @@ class Machines:
         """Let a machine join: its worker asks a local master for a number, and keeps it."""
         name = f"m{len(self.all)}"
 
-        def make(process: Process) -> Node:
+        def make(process: Process) -> Role:
             assert process.peer is not None
-            return WorkerNode(process.peer[1], self.world.layout, self.world.timing, process.disk, machine.join,
+            return WorkerRole(process.peer[1], self.world.layout, self.world.timing, process.disk, machine.join,
                               f"{name} boot {machine.boots}")
 
         process = Process(name, make, None)
@@ -96,7 +96,7 @@ class Machines:
             return
         self.world.note(f"the agent of {machine.process.name} is killed")
         self.news(machine)
-        was_there = machine.process.node is not None
+        was_there = machine.process.role is not None
         self.world.kill(machine.process)
         machine.records = machine.agent.records
         self.world.watch.agent_died(machine)
@@ -125,19 +125,19 @@ class Machines:
     def start_worker(self, machine: Machine) -> None:
         """Start the worker of a machine; one that has no number yet asks for it first."""
         process = machine.process
-        if process.node is not None or machine.agent is None:
+        if process.role is not None or machine.agent is None:
             return
         if process.peer is None:
             self._ask_for_number(machine)
             return
-        node = process.make(process)
-        assert isinstance(node, WorkerNode)
-        why = machine.agent.attach(int(node.me["incarnation"]), int(node.me["epoch"]))
+        role = process.make(process)
+        assert isinstance(role, WorkerRole)
+        why = machine.agent.attach(int(role.me["incarnation"]), int(role.me["epoch"]))
         if why:
             raise BrokenError(f"{process.name}: its agent refuses it: {why}")
-        node.reconcile(machine.agent.list())
+        role.reconcile(machine.agent.list())
         process.life += 1
-        process.begin(node)
+        process.begin(role)
         self.world.note(f"{process.name} starts")
         self.news(machine)
         self.world.call(process)
@@ -146,11 +146,11 @@ class Machines:
     def _ask_for_number(self, machine: Machine) -> None:
         for number in self.world.layout.masters_of(machine.case.cluster):
             process = self.world.local(number)
-            if process.node is not None and not process.writing and machine.agent is not None:
+            if process.role is not None and not process.writing and machine.agent is not None:
                 guest = WORKER, -1 - self.all.index(machine)
-                process.node.connect(guest)
-                ready = process.node.receive(self.world.now, [(guest, Outgoing().frame(machine.join))])
-                process.node.disconnect(guest)
+                process.role.connect(guest)
+                ready = process.role.receive(self.world.now, [(guest, Outgoing().frame(machine.join))])
+                process.role.disconnect(guest)
                 write(process, ready.writes)
                 self.world.release(process, ready, dict(process.connections))
                 incoming = Incoming()
@@ -166,8 +166,8 @@ class Machines:
 
     def carry_out(self, machine: Machine, effect: object) -> None:
         """Hand the agent what a worker wants of it."""
-        agent, node = machine.agent, machine.process.node
-        if agent is None or node is None:
+        agent, role = machine.agent, machine.process.role
+        if agent is None or role is None:
             return
         self.news(machine)
         if isinstance(effect, Start):
@@ -179,11 +179,11 @@ class Machines:
             agent.forget(*effect.keys)
         elif isinstance(effect, Ping):
             agent.ping()
-        elif isinstance(effect, Dismissed) and isinstance(node, WorkerNode) and node.leaves:
+        elif isinstance(effect, Dismissed) and isinstance(role, WorkerRole) and role.leaves:
             self._retire(machine)
             return
-        elif isinstance(effect, Inquire) and isinstance(node, WorkerNode):
-            node.answer(effect.peer, effect.ask.number, b"said")
+        elif isinstance(effect, Inquire) and isinstance(role, WorkerRole):
+            role.answer(effect.peer, effect.ask.number, b"said")
             self.world.call_soon(machine.process)
         self.look_soon(machine)
 
@@ -214,7 +214,7 @@ class Machines:
             if other is not machine and other.agent is not None and other.agent.due() <= self.world.now:
                 self.news(other)
         self.world.watch.see(machine, news, self.world.now)
-        node = machine.process.node
-        if isinstance(node, WorkerNode):
-            node.on_events(news)
+        role = machine.process.role
+        if isinstance(role, WorkerRole):
+            role.on_events(news)
             self.world.call_soon(machine.process)

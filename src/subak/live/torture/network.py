@@ -4,7 +4,7 @@ A frame may be lost, or doubled. A cut connection loses what is under way on it;
 soon as they reach each other.
 """
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, WORKER
-from subak.live.node.layout import cluster_of_local
+from subak.live.role.layout import cluster_of_local
 from subak.live.torture.process import Connection, Process
 from subak.live.torture.scene import Scene
 
@@ -46,7 +46,7 @@ class Network:
         if first.peer is None or second.peer is None or first is second:
             return False
         ends = ((first, second.peer), (second, first.peer))
-        if not all(end.node is None or end.node.layout.is_peer(peer) for end, peer in ends):
+        if not all(end.role is None or end.role.layout.is_peer(peer) for end, peer in ends):
             return False  # one is new, and not in the file that the other has
         (one, a), (other, b) = sorted((first.peer, second.peer))
         layout = self.world.layout
@@ -63,7 +63,7 @@ class Network:
 
     def meet(self, first: Process, second: Process) -> None:
         """Connect two processes that speak with each other, now or as soon as they can."""
-        if not self._speak(first, second) or first.node is None or second.node is None:
+        if not self._speak(first, second) or first.role is None or second.role is None:
             return
         assert first.peer is not None
         assert second.peer is not None
@@ -74,9 +74,9 @@ class Network:
             return
         connection = Connection((first, second), (second.peer, first.peer), lives=(first.life, second.life))
         for end, peer in zip(connection.ends, connection.peers, strict=True):
-            assert end.node is not None
+            assert end.role is not None
             end.connections[peer] = connection
-            end.node.connect(peer)
+            end.role.connect(peer)
             self.world.call_soon(end)
 
     def cut(self, connection: Connection) -> None:
@@ -87,9 +87,9 @@ class Network:
         for end, peer, life in zip(connection.ends, connection.peers, connection.lives, strict=True):
             if end.connections.get(peer) is connection:
                 del end.connections[peer]
-            if end.node is not None and end.life == life:
+            if end.role is not None and end.life == life:
                 end.inbox = [(seen, data) for seen, data in end.inbox if seen != peer]
-                end.node.disconnect(peer)
+                end.role.disconnect(peer)
                 self.world.call_soon(end)
         first, second = connection.ends
         self.world.after(RECONNECT_S, lambda: self.meet(first, second))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from subak.errors import InputError
 from subak.federation.messages import LOCAL_MASTER, NOBODY
-from subak.live.node.frames import Ask
-from subak.live.node.global_master.global_node import GlobalNode, NoNumbersError
-from subak.live.node.global_master.queues import QueuesFact, changed
-from subak.live.node.local_node import LocalNode
-from subak.live.node.worker.worker_node import WorkerNode
+from subak.live.role.frames import Ask
+from subak.live.role.global_master.global_role import GlobalRole, NoNumbersError
+from subak.live.role.global_master.queues import QueuesFact, changed
+from subak.live.role.local_role import LocalRole
+from subak.live.role.worker.worker_role import WorkerRole
 from subak.live.torture.case import JobCase, QueueChange, Wish
 from subak.live.torture.process import Machine, Process
 from subak.live.torture.watch import BrokenError
@@ -55,10 +55,10 @@ class People:
             self.refused[job.client] = "its master never comes back"
             return
         self.world.after(AGAIN_S, lambda: self._submit(job))
-        if isinstance(process.node, GlobalNode):
-            process.node.now = max(process.node.now, self.world.now)
+        if isinstance(process.role, GlobalRole):
+            process.role.now = max(process.role.now, self.world.now)
             try:
-                process.node.submit(job.spec, job.client, 1e9 + self.world.now)
+                process.role.submit(job.spec, job.client, 1e9 + self.world.now)
             except NoNumbersError:
                 self.world.happened["no number for a job yet"] += 1
                 return
@@ -72,9 +72,9 @@ class People:
             self.world.call_soon(process)
 
     def _acknowledge(self, process: Process, number: int) -> None:
-        node = process.node
-        assert isinstance(node, GlobalNode)
-        clients = [client for client, kept in node.kept.items() if kept == number]
+        role = process.role
+        assert isinstance(role, GlobalRole)
+        clients = [client for client, kept in role.kept.items() if kept == number]
         for client in clients:
             if self.given.setdefault((process.name, number), client) != client:
                 raise BrokenError(f"{process.name} gives {client} number {number}, which is a job of "
@@ -89,10 +89,10 @@ class People:
 
     def _look_for_jobs(self, process: Process) -> None:
         """Check that all acknowledged jobs of a global master that runs are open, or have ended."""
-        node = process.node
-        if not isinstance(node, GlobalNode):
+        role = process.role
+        if not isinstance(role, GlobalRole):
             return
-        there = {*node.book.of_number, *process.disk.get("ended", {})}
+        there = {*role.book.of_number, *process.disk.get("ended", {})}
         for client, (name, number) in self.told.items():
             if name == process.name and number not in there:
                 raise BrokenError(f"{name}: job {number} of {client} is neither open nor has it ended")
@@ -127,27 +127,27 @@ class People:
         """Let the worker of a machine leave for good, and again when it was killed before it had."""
         if machine.process.is_dead:
             return
-        if isinstance(machine.process.node, WorkerNode) and not machine.process.node.leaves:
-            machine.process.node.leave()
+        if isinstance(machine.process.role, WorkerRole) and not machine.process.role.leaves:
+            machine.process.role.leave()
             self.world.call_soon(machine.process)
         self.world.after(AGAIN_S, lambda: self._leave(machine))
 
     def _cancel(self, wish: Wish) -> None:
         told = self.told.get(self.case.jobs[wish.target].client)
         process = self.master_of(self.case.jobs[wish.target])
-        if told is None or process is None or not isinstance(process.node, GlobalNode):
+        if told is None or process is None or not isinstance(process.role, GlobalRole):
             return
-        if told[1] in process.node.book.of_number:
+        if told[1] in process.role.book.of_number:
             self.world.happened["cancelled"] += 1
-            process.node.cancel(told[1], wish.index if wish.index >= 0 else None)
+            process.role.cancel(told[1], wish.index if wish.index >= 0 else None)
             self.world.call_soon(process)
 
     def _ask(self, local: int, words: str, machine: int, task: int = NOBODY) -> None:
         """Ask a local master by way of the first global master that reaches it."""
         for process in self.world.masters:
-            if process.node is not None and (LOCAL_MASTER, local) in process.connections:
+            if process.role is not None and (LOCAL_MASTER, local) in process.connections:
                 self.asked += 1
-                process.node.frame_to((LOCAL_MASTER, local), Ask(self.asked, words, machine, task))
+                process.role.frame_to((LOCAL_MASTER, local), Ask(self.asked, words, machine, task))
                 self.world.happened[f"asked to {words}"] += 1
                 self.world.call_soon(process)
                 return
@@ -156,20 +156,20 @@ class People:
         """Ask local masters to let machines be used again; return whether there were none left."""
         left = False
         for process in self.world.locals:
-            if isinstance(process.node, LocalNode):
-                for number, machine in process.node.machines.items():
+            if isinstance(process.role, LocalRole):
+                for number, machine in process.role.machines.items():
                     if machine.cordoned:
                         left = True
-                        self._ask(process.node.number, "uncordon", number)
+                        self._ask(process.role.number, "uncordon", number)
         return not left
 
     def _change(self, change: QueueChange) -> None:
         """Let the queues be others, as soon as there is a global master to tell it."""
-        node = self.world.masters[0].node
-        if not isinstance(node, GlobalNode):
+        role = self.world.masters[0].role
+        if not isinstance(role, GlobalRole):
             self.world.after(AGAIN_S, lambda: self._change(change))
             return
-        before: QueuesFact = node.queues
+        before: QueuesFact = role.queues
         self.world.happened["queues changed"] += 1
-        node.apply(changed(before, list(change.queues), (), before.order, self.world.layout.rooms.queues))
+        role.apply(changed(before, list(change.queues), (), before.order, self.world.layout.rooms.queues))
         self.world.call_soon(self.world.masters[0])

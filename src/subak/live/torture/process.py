@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from subak.live.agent.attempts.simulated import SimulatedAgent
-from subak.live.node.base import Drop, DropRange, Node, Put, PutLarge, Write
-from subak.live.node.frames import Join
-from subak.live.node.layout import Peer
+from subak.live.role.base import Drop, DropRange, Put, PutLarge, Role, Write
+from subak.live.role.frames import Join
+from subak.live.role.layout import Peer
 from subak.live.torture.case import MachineCase
 
 Disk = dict[str, dict[Any, bytes]]
@@ -14,13 +14,13 @@ Disk = dict[str, dict[Any, bytes]]
 
 @dataclass(eq=False)
 class Process:
-    """A node, or the place where one will be again, and what it has on disk."""
+    """A role, or the place where one will be again, and what it has on disk."""
 
     name: str
-    make: Callable[["Process"], Node]
+    make: Callable[["Process"], Role]
     peer: Peer | None  # as whom others see it; None of a worker that has no number yet
     disk: Disk = field(default_factory=dict)
-    node: Node | None = None
+    role: Role | None = None
     machine: "Machine | None" = None  # of a worker
     connections: dict[Peer, "Connection"] = field(default_factory=dict)
     inbox: list[tuple[Peer, bytes]] = field(default_factory=list)
@@ -33,9 +33,9 @@ class Process:
     slow: float = 0.0  # seconds that a write takes beyond the usual
     wake: float = float("inf")  # when it is called next
 
-    def begin(self, node: Node) -> None:
-        """Let a node be here."""
-        self.node, self.inbox, self.writing, self.wake, self.is_wanted = node, [], False, float("inf"), False
+    def begin(self, role: Role) -> None:
+        """Let a role be here."""
+        self.role, self.inbox, self.writing, self.wake, self.is_wanted = role, [], False, float("inf"), False
 
 
 @dataclass(eq=False)

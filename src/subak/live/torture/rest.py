@@ -15,13 +15,13 @@ from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
 from subak.fleet.state import FleetState
 from subak.live.agent.attempts.attempt import Key
-from subak.live.node.facts import JOB
-from subak.live.node.global_master.global_node import GlobalNode
-from subak.live.node.global_master.history import BEGAN, Happening
-from subak.live.node.global_master.rows import read_ended
-from subak.live.node.layout import owner_of_job
-from subak.live.node.local_node import LocalNode
-from subak.live.node.worker.worker_node import WorkerNode
+from subak.live.role.facts import JOB
+from subak.live.role.global_master.global_role import GlobalRole
+from subak.live.role.global_master.history import BEGAN, Happening
+from subak.live.role.global_master.rows import read_ended
+from subak.live.role.layout import owner_of_job
+from subak.live.role.local_role import LocalRole
+from subak.live.role.worker.worker_role import WorkerRole
 from subak.live.torture.people import People
 from subak.live.torture.process import Process
 from subak.live.torture.watch import ALWAYS, BrokenError, Task
@@ -50,60 +50,60 @@ def unrest(world: "World", people: People) -> str:
 
 
 def _of_process(world: "World", process: Process) -> str:
-    node = process.node
-    if node is None:
+    role = process.role
+    if role is None:
         return "" if process.is_dead else f"{process.name} is not there"
-    if process.writing or process.inbox or node.pending:
+    if process.writing or process.inbox or role.pending:
         return f"{process.name} is at work"
-    timers = {KINDS[kind] for *_, kind, _ in node.timers if kind not in PERIODIC and HANDLER[kind] >= 0}
+    timers = {KINDS[kind] for *_, kind, _ in role.timers if kind not in PERIODIC and HANDLER[kind] >= 0}
     if timers:
         return f"{process.name} has timers {sorted(timers)}"
-    if isinstance(node, GlobalNode):
-        return _of_global(world, process, node)
-    if isinstance(node, LocalNode):
-        return _of_local(world, process, node)
-    return _of_worker(world, process, node) if isinstance(node, WorkerNode) else ""
+    if isinstance(role, GlobalRole):
+        return _of_global(world, process, role)
+    if isinstance(role, LocalRole):
+        return _of_local(world, process, role)
+    return _of_worker(world, process, role) if isinstance(role, WorkerRole) else ""
 
 
 def _is_dead(world: "World", master: int) -> bool:
-    return world.masters[master].node is None
+    return world.masters[master].role is None
 
 
 def _any_is_dead(world: "World") -> bool:
     return any(_is_dead(world, master) for master in range(len(world.masters)))
 
 
-def _jobs_known(world: "World", node: GlobalNode | LocalNode | WorkerNode) -> list[int]:
+def _jobs_known(world: "World", role: GlobalRole | LocalRole | WorkerRole) -> list[int]:
     """Return the jobs that facts are about, but those of masters that never come back."""
-    return [number for kind, number in node.facts.known
+    return [number for kind, number in role.facts.known
             if kind == JOB and not _is_dead(world, owner_of_job(number))]
 
 
-def _of_global(world: "World", process: Process, node: GlobalNode) -> str:
+def _of_global(world: "World", process: Process, role: GlobalRole) -> str:
     name = process.name
-    if node.book.of_number:
-        return f"{name} has open jobs: {_open_job(node)}"
-    if node.tasks.size[TASKS_OPEN] or node.master.scalar[QUEUED]:
-        return f"{name} has {node.tasks.size[TASKS_OPEN]} open rows, {node.master.scalar[QUEUED]} queued"
-    if _jobs_known(world, node):
-        return f"{name} knows of jobs {_jobs_known(world, node)}"
-    versions = {other.node.queues.version for other in world.masters if isinstance(other.node, GlobalNode)}
+    if role.book.of_number:
+        return f"{name} has open jobs: {_open_job(role)}"
+    if role.tasks.size[TASKS_OPEN] or role.master.scalar[QUEUED]:
+        return f"{name} has {role.tasks.size[TASKS_OPEN]} open rows, {role.master.scalar[QUEUED]} queued"
+    if _jobs_known(world, role):
+        return f"{name} knows of jobs {_jobs_known(world, role)}"
+    versions = {other.role.queues.version for other in world.masters if isinstance(other.role, GlobalRole)}
     if len(versions) > 1:
         return f"global masters have versions {sorted(versions)} of the queues"
-    if problem := _held_back(node.master.holding.holder, node.master.holding.wanted) or _held(
-        world, node.master.fleet, node.master.listed
+    if problem := _held_back(role.master.holding.holder, role.master.holding.wanted) or _held(
+        world, role.master.fleet, role.master.listed
     ):
         return f"{name} {problem}"
-    keeps = (node.touched, node.asked, node.walks, +node.own_shapes.uses, node.admission.lanes.of,
+    keeps = (role.touched, role.asked, role.walks, +role.own_shapes.uses, role.admission.lanes.of,
              *(process.disk.get(table) for table in ("task", "job", "cancel")))
     return f"{name} keeps something of tasks: {keeps}" if any(keeps) else ""
 
 
-def _open_job(node: GlobalNode) -> str:
-    job = next(iter(node.book.of_number.values()))
-    places, rows = job.places, node.jobs.row[job.places]
-    phases = [node.master.task[row]["phase"].item() if row != NOBODY else None for row in rows.tolist()]
-    return f"job {job.number}, client {job.stored.client}, states {node.jobs.state[places].tolist()}, phases {phases}"
+def _open_job(role: GlobalRole) -> str:
+    job = next(iter(role.book.of_number.values()))
+    places, rows = job.places, role.jobs.row[job.places]
+    phases = [role.master.task[row]["phase"].item() if row != NOBODY else None for row in rows.tolist()]
+    return f"job {job.number}, client {job.stored.client}, states {role.jobs.state[places].tolist()}, phases {phases}"
 
 
 def _held(world: "World", fleet: FleetState, there: np.ndarray) -> str:
@@ -118,24 +118,24 @@ def _held_back(*tables: np.ndarray) -> str:
     return "has machines held back" if any((table != NOBODY).any() for table in tables) else ""
 
 
-def _of_local(world: "World", process: Process, node: LocalNode) -> str:
+def _of_local(world: "World", process: Process, role: LocalRole) -> str:
     name = process.name
     speaks = [each for each in world.locals
-              if isinstance(each.node, LocalNode) and each.node.cluster == node.cluster
-              and each.node.local.scalar[ACTIVE]]
+              if isinstance(each.role, LocalRole) and each.role.cluster == role.cluster
+              and each.role.local.scalar[ACTIVE]]
     if len(speaks) != 1:
-        return f"{len(speaks)} speak for cluster {node.cluster}"
+        return f"{len(speaks)} speak for cluster {role.cluster}"
     if process in speaks:
-        for row in node.local.rows.row[: node.local.rows.size[2]]:
-            if _is_used(node.local.rows.first, node.local.rows.row, row) and not _is_dead(world, int(row["owner"])):
+        for row in role.local.rows.row[: role.local.rows.size[2]]:
+            if _is_used(role.local.rows.first, role.local.rows.row, row) and not _is_dead(world, int(row["owner"])):
                 return f"{name} keeps task {row['task']} in state {row['state']} on machine {row['machine']}"
-        if problem := _held_back(node.local.machine["held_by"]) or _held(
-            world, node.local.fleet, node.local.machine["state"] == LISTED
+        if problem := _held_back(role.local.machine["held_by"]) or _held(
+            world, role.local.fleet, role.local.machine["state"] == LISTED
         ):
             return f"{name} {problem}"
-    if _jobs_known(world, node):
-        return f"{name} knows of jobs {_jobs_known(world, node)}"
-    return f"{name} has questions" if node.questions else ""
+    if _jobs_known(world, role):
+        return f"{name} knows of jobs {_jobs_known(world, role)}"
+    return f"{name} has questions" if role.questions else ""
 
 
 def _is_used(first: np.ndarray, rows: np.ndarray, row: np.void) -> bool:
@@ -148,21 +148,21 @@ def _is_used(first: np.ndarray, rows: np.ndarray, row: np.void) -> bool:
     return False
 
 
-def _of_worker(world: "World", process: Process, node: WorkerNode) -> str:
+def _of_worker(world: "World", process: Process, role: WorkerRole) -> str:
     name, machine = process.name, process.machine
-    number = int(node.workers.rows.first[node.number])
+    number = int(role.workers.rows.first[role.number])
     while number != NOBODY:
-        row = node.workers.rows.row[number]
+        row = role.workers.rows.row[number]
         if not _is_dead(world, int(row["owner"])):
             return f"{name} keeps task {row['task']} in state {row['state']}"
         number = int(row["next"])
-    free = [node.workers.free[resource, node.number] for resource in range(len(node.join.capacity))]
-    if free != list(node.join.capacity) and not _any_is_dead(world):
+    free = [role.workers.free[resource, role.number] for resource in range(len(role.join.capacity))]
+    if free != list(role.join.capacity) and not _any_is_dead(world):
         return f"{name} believes that {free} are free"
-    if node.halting or node.alive:
-        return f"{name} has attempts: {node.alive}"
-    if _jobs_known(world, node):
-        return f"{name} knows of jobs {_jobs_known(world, node)}"
+    if role.halting or role.alive:
+        return f"{name} has attempts: {role.alive}"
+    if _jobs_known(world, role):
+        return f"{name} knows of jobs {_jobs_known(world, role)}"
     if machine is None or machine.agent is None:
         return f"{name} has no agent"
     kept = [key for key in machine.agent.ledger.rows if not _is_dead(world, world.layout.owner_of(key.task))]
@@ -176,7 +176,7 @@ def check_outcomes(world: "World", people: People) -> None:
     """Check that every job that was acknowledged has ended once, and as agents say. Raises BrokenError."""
     found: dict[str, list[tuple[str, int]]] = {}
     for process in world.masters:
-        if process.node is None:
+        if process.role is None:
             continue
         world.started(process)
         for number, body in process.disk.get("ended", {}).items():

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from subak.federation.messages import LOCAL_MASTER
-from subak.live.node.base import Ready
-from subak.live.node.layout import Peer
+from subak.live.role.base import Ready
+from subak.live.role.layout import Peer
 from subak.live.torture.case import Case, JobCase
 from subak.live.torture.process import Connection, Process
 from subak.live.torture.watch import Watch
@@ -78,5 +78,5 @@ class Scene:
         raise NotImplementedError
 
     def release(self, process: Process, ready: Ready, connections: dict[Peer, Connection]) -> None:
-        """Send and do what a node has returned; *connections*: those that it had then."""
+        """Send and do what a role has returned; *connections*: those that it had then."""
         raise NotImplementedError

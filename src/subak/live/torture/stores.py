@@ -4,7 +4,7 @@ A store that is refused takes over by `adopt`, as an operator would let it. What
 that jobs are gone, that what has finished runs again. Two things are not: two attempts of one task of a job run at
 once, and two jobs have one number.
 """
-from subak.live.node.store_claims import REFUSED_KEY, adopt
+from subak.live.role.store_claims import REFUSED_KEY, adopt
 from subak.live.torture.case import STORES, Fault
 from subak.live.torture.process import Process, write
 from subak.live.torture.scene import Scene

@@ -48,7 +48,7 @@ def run_case(case: Case) -> Ending:
         _run(world)
     except BrokenError as broken:
         ending.failure = str(broken)
-    except Exception as error:  # whatever a node raises is a failure of it
+    except Exception as error:  # whatever a role raises is a failure of it
         last = traceback.extract_tb(error.__traceback__)[-3:]
         where = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(last))
         ending.failure = f"{type(error).__name__}: {error} ({where})"

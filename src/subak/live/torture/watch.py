@@ -23,8 +23,8 @@ from subak.federation.megha.local_master.state import LOST_MACHINE
 from subak.federation.megha.open_tasks import GANGS_EVER
 from subak.federation.messages import NOBODY
 from subak.live.agent.attempts.attempt import AttemptToRun, Begun, Ending, Event, Exited, Key
-from subak.live.node.global_master.global_node import GlobalNode
-from subak.live.node.local_node import LocalNode
+from subak.live.role.global_master.global_role import GlobalRole
+from subak.live.role.local_role import LocalRole
 from subak.live.torture.beginnings import Beginnings
 from subak.live.torture.case import Case
 from subak.live.torture.process import Machine, Process
@@ -154,24 +154,24 @@ class Watch:
             if other[0] == task[0] and before.name in stage.depends_on and other not in self.finished:
                 raise BrokenError(f"task {task} begins before {other}, on which it depends, has finished")
 
-    # -- what nodes keep -----------------------------------------------------------------------------------------------
+    # -- what roles keep -----------------------------------------------------------------------------------------------
 
     def look(self, process: Process, now: float) -> None:
-        """Look at a node after it was called."""
-        node = process.node
-        if isinstance(node, LocalNode):
-            self.beginnings.look(node.local)
-            lost = np.flatnonzero(node.local.machine["state"] == LOST_MACHINE).tolist()
+        """Look at a role after it was called."""
+        role = process.role
+        if isinstance(role, LocalRole):
+            self.beginnings.look(role.local)
+            lost = np.flatnonzero(role.local.machine["state"] == LOST_MACHINE).tolist()
             for number in lost:
-                if number in node.machines:
+                if number in role.machines:
                     self.happened["a machine is declared lost"] += 1
-                    self.gone[node.machines[number].name] = now
-        elif isinstance(node, GlobalNode):
-            self._check_gangs(process.name, node)
+                    self.gone[role.machines[number].name] = now
+        elif isinstance(role, GlobalRole):
+            self._check_gangs(process.name, role)
 
     @staticmethod
-    def _check_gangs(name: str, node: GlobalNode) -> None:
-        tasks, table = node.tasks, node.master.task
+    def _check_gangs(name: str, role: GlobalRole) -> None:
+        tasks, table = role.tasks, role.master.task
         for gang in range(int(tasks.size[GANGS_EVER])):
             if tasks.gangs[gang]["number"] == NOBODY:
                 continue

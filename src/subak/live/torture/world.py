@@ -1,4 +1,4 @@
-"""A live federation in one process under a seed: real nodes in a simulated, faulty world.
+"""A live federation in one process under a seed: real roles in a simulated, faulty world.
 
 A process takes in what has arrived, has what it must write made durable, which takes a while, and only then sends and
 does what follows; it can be killed between any two of these steps. What a master has not written is lost with it; what
@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
-from subak.live.node.base import Cut, Node, Ready
-from subak.live.node.global_master.global_node import Acknowledged, GlobalNode
-from subak.live.node.global_master.queues import QueuesFact
-from subak.live.node.layout import Peer
-from subak.live.node.local_node import LocalNode
-from subak.live.node.store_claims import StoreRefused
-from subak.live.node.worker.worker_node import WorkerNode
+from subak.live.role.base import Cut, Ready, Role
+from subak.live.role.global_master.global_role import Acknowledged, GlobalRole
+from subak.live.role.global_master.queues import QueuesFact
+from subak.live.role.layout import Peer
+from subak.live.role.local_role import LocalRole
+from subak.live.role.store_claims import StoreRefused
+from subak.live.role.worker.worker_role import WorkerRole
 from subak.live.torture import stores
 from subak.live.torture.case import Case
 from subak.live.torture.machines import Machines
@@ -34,7 +34,7 @@ FIRST_CLOCK = 1e9  # Unix time of the beginning
 
 
 class Step(NamedTuple):
-    """What a node has returned, in which life of its process, and the connections that it had then."""
+    """What a role has returned, in which life of its process, and the connections that it had then."""
 
     ready: Ready
     life: int
@@ -62,11 +62,11 @@ class World(Scene):
         there = self.masters if role == GLOBAL_MASTER else self.locals
         name = f"{'g' if role == GLOBAL_MASTER else 'l'}{len(there)}"
 
-        def make(process: Process) -> Node:
+        def make(process: Process) -> Role:
             if role == GLOBAL_MASTER:
-                return GlobalNode(number, self.layout, self.timing, self.queues, process.disk, name,
+                return GlobalRole(number, self.layout, self.timing, self.queues, process.disk, name,
                                   f"{name} life {process.life}")
-            return LocalNode(number, self.layout, self.timing, process.disk)
+            return LocalRole(number, self.layout, self.timing, process.disk)
 
         there.append(Process(name, make, (role, number)))
         return there[-1]
@@ -94,7 +94,7 @@ class World(Scene):
 
     def start(self, process: Process) -> None:
         """Start a process that is not there, with what it has on disk."""
-        if process.node is not None:
+        if process.role is not None:
             return
         process.life += 1
         process.begin(process.make(process))
@@ -105,32 +105,32 @@ class World(Scene):
 
     def kill(self, process: Process) -> None:
         """Kill a process: what it has not written is lost, what it has not sent is not sent."""
-        if process.node is None:
+        if process.role is None:
             return
         self.note(f"{process.name} is killed")
-        process.node, process.life, process.trap = None, process.life + 1, ""
+        process.role, process.life, process.trap = None, process.life + 1, ""
         for connection in list(process.connections.values()):
             self.network.cut(connection)
 
     def call(self, process: Process) -> None:
         """Let a process take in what has arrived, and do what is due, unless it waits for its disk."""
-        node = process.node
-        if node is None or process.writing:
+        role = process.role
+        if role is None or process.writing:
             process.is_wanted = True
             return
         process.is_wanted = False
         self._count_call(process)
         arrived, process.inbox = process.inbox, []
-        if isinstance(node, GlobalNode):
-            node.clock = FIRST_CLOCK + self.now
-        ready = node.receive(self.now, arrived)
+        if isinstance(role, GlobalRole):
+            role.clock = FIRST_CLOCK + self.now
+        ready = role.receive(self.now, arrived)
         self.watch.look(process, self.now)
         process.writing = True
         step = Step(ready, process.life, dict(process.connections))
         if not ready.writes:
             self._release_step(process, step)
             return
-        if isinstance(node, WorkerNode) and not process.full:  # what outlives it without a sync
+        if isinstance(role, WorkerRole) and not process.full:  # what outlives it without a sync
             write(process, [each for each in ready.writes if each.table == "state"])
         self.after(float(self.random.uniform(*SYNC_S)) + process.slow, lambda: self._make_durable(process, step))
 
@@ -169,9 +169,9 @@ class World(Scene):
 
     def schedule(self, process: Process) -> None:
         """Call a process when something has arrived, or is due; timers may be late."""
-        if process.node is None or process.writing:
+        if process.role is None or process.writing:
             return
-        when = self.now if process.inbox or process.is_wanted else max(process.node.due(), self.now)
+        when = self.now if process.inbox or process.is_wanted else max(process.role.due(), self.now)
         if when < process.wake:
             process.wake, life = when, process.life
             late = min(float(self.random.exponential(self.lateness)), 0.9 * self.timing.timer_slack) \
@@ -189,7 +189,7 @@ class World(Scene):
         self.after(0.0, lambda: self.call(process) if process.life == life else None)
 
     def release(self, process: Process, ready: Ready, connections: dict[Peer, Connection]) -> None:
-        """Send and do what a node has returned; *connections*: those that it had then."""
+        """Send and do what a role has returned; *connections*: those that it had then."""
         life = process.life
         for effect in ready.effects:
             self._carry_out(process, effect, connections)

@@ -19,10 +19,10 @@ from typing import IO
 from subak.live.agent.attempts.attempt import EXITED, SIGNALLED, AttemptToRun, Ending, Key
 from subak.live.agent.attempts.simulated import SimulatedAgent
 from subak.live.config import WorkerFile, read
-from subak.live.node.worker.worker_node import WorkerNode
 from subak.live.process import lifeline
 from subak.live.process.driver import clock
 from subak.live.process.worker import Worker
+from subak.live.role.worker.worker_role import WorkerRole
 
 LINE_BYTES = 4096  # what a task prints
 
@@ -76,7 +76,7 @@ class HostedWorker(Worker):
 
     report: Path
 
-    async def _reach_agent(self, _number: int, _node: WorkerNode) -> None:
+    async def _reach_agent(self, _number: int, _node: WorkerRole) -> None:
         self.agent, self.attached = Processes(self.report, self._news), True
 
     async def _watch_agent(self) -> None:

@@ -19,40 +19,40 @@ from subak.federation.megha.jobs import (
 from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, join_gang, open_gang
 from subak.federation.megha.submitter import INCARNATION_KNOWN, give_dependents_up
 from subak.federation.messages import EXPIRE, NOBODY, TRY_AGAIN
-from subak.live.node.global_master.book import OF_ENDING, Job, asked_of, read_job
-from subak.live.node.global_master.history import Happening, saved_by_job
-from subak.live.node.global_master.role import GlobalRole
-from subak.live.node.global_master.rows import open_rows
+from subak.live.role.global_master.base import GlobalRoleBase
+from subak.live.role.global_master.book import OF_ENDING, Job, asked_of, read_job
+from subak.live.role.global_master.history import Happening, saved_by_job
+from subak.live.role.global_master.rows import open_rows
 
 WITH_ROW = (SUBMISSION_OPEN, SUBMISSION_WITHDRAWN, SUBMISSION_BACKOFF)
 
 
-def restore_jobs(node: GlobalRole) -> None:
-    """Fill the tables of a node, which are empty, with what is on disk."""
-    rows = node.disk.get("task", {})
+def restore_jobs(role: GlobalRoleBase) -> None:
+    """Fill the tables of a role, which are empty, with what is on disk."""
+    rows = role.disk.get("task", {})
     on_disk = open_rows(list(rows.values()))
     of_job: dict[int, list[int]] = {}
     for place, number in enumerate(on_disk["number"].tolist()):
-        of_job.setdefault(node.layout.job_of(number), []).append(place)
-    node.submitter.scalar[INCARNATION_KNOWN] = node.master.scalar[INCARNATION]
-    jobs, histories = [], saved_by_job(node.disk.get("history", {}))
-    for number, body in sorted(node.disk.get("job", {}).items()):
+        of_job.setdefault(role.layout.job_of(number), []).append(place)
+    role.submitter.scalar[INCARNATION_KNOWN] = role.master.scalar[INCARNATION]
+    jobs, histories = [], saved_by_job(role.disk.get("history", {}))
+    for number, body in sorted(role.disk.get("job", {}).items()):
         stored, spec = read_job(body)
         asked = asked_of(spec, stored.queue, stored.shapes, stored.submitted)
-        node.admission.add_queue(stored.queue)
-        job = Job(int(number), stored, spec, node.admission.restore(int(number), asked, stored.first))
-        node.open_job(job)
-        node.book.lay(job, job.admitted.tasks)
+        role.admission.add_queue(stored.queue)
+        job = Job(int(number), stored, spec, role.admission.restore(int(number), asked, stored.first))
+        role.open_job(job)
+        role.book.lay(job, job.admitted.tasks)
         jobs.append((job, on_disk[of_job.get(int(number), [])]))
-    _restore_rows(node, on_disk)
+    _restore_rows(role, on_disk)
     for job, known in jobs:
-        _restore_job(node, job, known, histories.get(job.number, []))
-    _free_the_rest(node)
+        _restore_job(role, job, known, histories.get(job.number, []))
+    _free_the_rest(role)
 
 
-def _restore_rows(node: GlobalRole, on_disk: np.ndarray) -> None:
+def _restore_rows(role: GlobalRoleBase, on_disk: np.ndarray) -> None:
     """Let each row be that of its task again; of two, that of the task which has not ended."""
-    tasks, jobs = node.tasks, node.jobs
+    tasks, jobs = role.tasks, role.jobs
     rows = on_disk[(on_disk["row"] != NOBODY) & (jobs.number[on_disk["number"] & jobs.mask] == on_disk["number"])]
     tasks.size[TASKS_EVER] = int(rows["row"].max(initial=NOBODY)) + 1
     tasks.number[: tasks.size[TASKS_EVER]] = NOBODY
@@ -61,19 +61,19 @@ def _restore_rows(node: GlobalRole, on_disk: np.ndarray) -> None:
         if tasks.number[row] != NOBODY:
             jobs.row[int(tasks.number[row]) & jobs.mask] = NOBODY
         jobs.row[place] = row
-        asked, terms, me = jobs.asked[place], terms_of(jobs, place), node.master.task[row]
+        asked, terms, me = jobs.asked[place], terms_of(jobs, place), role.master.task[row]
         tasks.number[row], tasks.round[row], tasks.gang[row] = each["number"], each["round"], NOBODY
         tasks.rank[row], tasks.shape[row], tasks.queue[row] = jobs.rank[place], jobs.shape[place], asked["queue"]
         tasks.lane[row], tasks.priority[row], tasks.next[row] = asked["lane"], asked["priority"], NOBODY
         tasks.losses_max[row], tasks.limit[row] = terms["losses_max"], terms["run_max"]
-        node.submitter.submission[row]["reason"] = 0 if each["state"] == SUBMISSION_OPEN else each["reason"]
+        role.submitter.submission[row]["reason"] = 0 if each["state"] == SUBMISSION_OPEN else each["reason"]
         me["tenant"], me["round"], me["machine"] = each["number"] + 1, each["round"], NOBODY
         me["sent_to"], me["sent"], me["lost"] = each["sent_to"], each["sent"], each["lost"]
 
 
-def _restore_job(node: GlobalRole, job: Job, known: np.ndarray, saved: list[Happening]) -> None:
+def _restore_job(role: GlobalRoleBase, job: Job, known: np.ndarray, saved: list[Happening]) -> None:
     """Let the tasks of a job be in the states that they were in, and what follows from that be so."""
-    jobs, book = node.jobs, node.book
+    jobs, book = role.jobs, role.book
     places = known["number"] & jobs.mask
     jobs.state[places] = known["state"]
     for name in OF_ENDING:
@@ -83,22 +83,22 @@ def _restore_job(node: GlobalRole, job: Job, known: np.ndarray, saved: list[Happ
     job.history.restore(saved, known, job.admitted.places, jobs.mask)
     for each in saved:
         book.note_begun(job, each)
-    _restore_stages(node, job)
-    _restore_gangs(node, job)
+    _restore_stages(role, job)
+    _restore_gangs(role, job)
     every = np.arange(job.places.start, job.places.stop)
     state = jobs.state[every]
     for place in every[np.isin(state, WITH_ROW)].tolist():
-        _restore_timers(node, place)
+        _restore_timers(role, place)
     book.count_over(known, np.zeros(known.size, known.dtype))
-    node.walks.add(job.number, jobs.number[every], node.touch)
-    node.walks.add(job.number, jobs.number[every[state < SUBMISSION_OPEN]], node.arrive)
-    if job.number in node.disk.get("cancel", {}):
-        node.walks.add(job.number, job.numbers, node.cancel_tasks)
+    role.walks.add(job.number, jobs.number[every], role.touch)
+    role.walks.add(job.number, jobs.number[every[state < SUBMISSION_OPEN]], role.arrive)
+    if job.number in role.disk.get("cancel", {}):
+        role.walks.add(job.number, job.numbers, role.cancel_tasks)
 
 
-def _restore_stages(node: GlobalRole, job: Job) -> None:
+def _restore_stages(role: GlobalRoleBase, job: Job) -> None:
     """Count what has yet to finish of each stage, and give up what depends on one that never will."""
-    jobs, graph = node.jobs, node.jobs.stages
+    jobs, graph = role.jobs, role.jobs.stages
     numbers = range(job.admitted.stages, job.admitted.stages + len(job.spec.stages))
     for number in numbers:
         places = slice(graph.task_first[number], graph.task_first[number + 1])
@@ -114,9 +114,9 @@ def _restore_stages(node: GlobalRole, job: Job) -> None:
             give_dependents_up(jobs, number)
 
 
-def _restore_gangs(node: GlobalRole, job: Job) -> None:
+def _restore_gangs(role: GlobalRoleBase, job: Job) -> None:
     """Count what is left of each gang, and let its open rows be together."""
-    jobs, tasks = node.jobs, node.tasks
+    jobs, tasks = role.jobs, role.tasks
     for gang in job.admitted.gangs:
         places = np.flatnonzero(jobs.gang[job.places] == gang) + job.places.start
         ended = jobs.state[places] == SUBMISSION_ENDED
@@ -129,22 +129,22 @@ def _restore_gangs(node: GlobalRole, job: Job) -> None:
                 join_gang(tasks, row, int(jobs.gang_row[gang]))
 
 
-def _restore_timers(node: GlobalRole, place: int) -> None:
+def _restore_timers(role: GlobalRoleBase, place: int) -> None:
     """Arm what was due of an open task; it waits as long as it may from now on."""
-    jobs, row = node.jobs, int(node.jobs.row[place])
+    jobs, row = role.jobs, int(role.jobs.row[place])
     number, terms = int(jobs.number[place]), terms_of(jobs, place)
-    about = {"task": number, "row": row, "round": int(node.tasks.round[row])}
+    about = {"task": number, "row": row, "round": int(role.tasks.round[row])}
     if jobs.state[place] == SUBMISSION_BACKOFF:
-        node.submitter.submission[row]["settled"] = True
+        role.submitter.submission[row]["settled"] = True
         pause = float(terms["backoff"]) * 2.0 ** max(int(jobs.ending["failed"][place]) - 1, 0)
-        node.tell(TRY_AGAIN, pause, **about)
+        role.tell(TRY_AGAIN, pause, **about)
     elif terms["wait_max"] < np.inf:
-        node.tell(EXPIRE, float(terms["wait_max"]), **about)
+        role.tell(EXPIRE, float(terms["wait_max"]), **about)
 
 
-def _free_the_rest(node: GlobalRole) -> None:
+def _free_the_rest(role: GlobalRoleBase) -> None:
     """Let rows that nobody has be taken again, the lowest first."""
-    tasks = node.tasks
+    tasks = role.tasks
     used = tasks.number[: tasks.size[TASKS_EVER]]
     tasks.size[TASKS_OPEN] = int((used != NOBODY).sum())
     tasks.size[FREE_TASK] = NOBODY

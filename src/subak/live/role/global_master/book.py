@@ -2,7 +2,7 @@
 
 A task on disk is one row: its state, its row among the open tasks, its round, the cluster and the attempt it was last
 sent to, and how often it was lost. It is written when one of these differs from what was written last, before anything
-that follows from it leaves the node; and, of an attempt that goes on, a second after it began, to say so.
+that follows from it leaves the role; and, of an attempt that goes on, a second after it began, to say so.
 """
 import zlib
 from collections import deque
@@ -22,9 +22,9 @@ from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, MACHINE_STOPPED, NOBODY, NOT_FREE, REASONS
 from subak.live.agent.attempts.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
-from subak.live.node.base import Drop, DropRange, Put, PutLarge, Write
-from subak.live.node.facts import JobFact, StageFact
-from subak.live.node.global_master.history import (
+from subak.live.role.base import Drop, DropRange, Put, PutLarge, Write
+from subak.live.role.facts import JobFact, StageFact
+from subak.live.role.global_master.history import (
     ATTEMPT_FAILED,
     ATTEMPT_LOST,
     ATTEMPT_STOPPED,

@@ -1,8 +1,9 @@
-"""The common part of all nodes: inbox, timers, connections, and `receive`, which returns what to do.
+"""The common part of all role processes: inbox, timers, connections, and `receive`, which returns what to do.
 
-A node reads no clock, no socket and no file. It is told the time and what has arrived, and returns what is to be
-written and, once that is durable, what may be sent and done. Whoever drives it calls again when `due` has come, or
-something arrives. Messages that a role owes itself are served before it returns, all but very many: then `due` is now.
+A role process reads no clock, no socket and no file. It is told the time and what has arrived, and returns what is
+to be written and, once that is durable, what may be sent and done. Whoever drives it calls again when `due` has come,
+or something arrives. Messages that a role owes itself are served before it returns, all but very many: then `due` is
+now.
 """
 import heapq
 from collections import deque
@@ -23,9 +24,9 @@ from subak.federation.messages import (
     SERVED_COUNT,
     SPOKEN,
 )
-from subak.live.node.facts import JOB, Fact, Facts
-from subak.live.node.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of
-from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.role.facts import JOB, Fact, Facts
+from subak.live.role.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of
+from subak.live.role.layout import Layout, Peer, Timing
 
 BATCH = 256  # messages that a role is handed at once
 POSTS = 16  # messages that one of a batch posts at most, usually
@@ -110,16 +111,16 @@ class Link:
 
 
 class DefectError(AssertionError):
-    """A node has done what it must not: an outbox ran over, or its tables contradict each other."""
+    """A role has done what it must not: an outbox ran over, or its tables contradict each other."""
 
 
-class Node:
+class Role:
     """A role in a process; see the head of the file."""
 
     out: Any  # Outbox
 
     def __init__(self, role: int, number: int, layout: Layout, timing: Timing) -> None:
-        self.role, self.number, self.layout, self.timing = role, number, layout, timing
+        self.own_role, self.number, self.layout, self.timing = role, number, layout, timing
         rooms = layout.rooms
         self.bounds = {  # of numbers in messages from outside: they are within the tables
             "machine": range(NOBODY, layout.machines), "row": range(NOBODY, layout.places),
@@ -174,7 +175,7 @@ class Node:
         """Note that a peer is connected no more."""
         self.links.pop(peer, None)
 
-    # -- for the nodes of each role ------------------------------------------------------------------------------------
+    # -- for each kind of role -----------------------------------------------------------------------------------------
 
     def hears(self, peer: Peer, frame: Frame) -> bool:
         """Whether a frame is taken in. Raises FrameError for one that may not be sent here."""
@@ -256,7 +257,7 @@ class Node:
             self.facts.forget(kind, number)
             for peer, link in self.links.items():
                 link.heard.discard((kind, number))
-                if link.outgoing.said.pop((kind, number), None) is not None and peer[0] > self.role:
+                if link.outgoing.said.pop((kind, number), None) is not None and peer[0] > self.own_role:
                     self.frame_to(peer, Retract(((kind, number),)))
 
     def retract_unneeded(self, role: int, used: Callable[[], set[int]]) -> None:
@@ -279,7 +280,7 @@ class Node:
             heapq.heappush(self.timers, (when + patience, self.armed, when, kind, message))
         else:
             role = HANDLER_OF[kind]
-            self.pending.append((role if role in self.services else self.role, kind, message))
+            self.pending.append((role if role in self.services else self.own_role, kind, message))
 
     def _take(self, peer: Peer, data: bytes) -> None:
         """Take in a frame; one that is none ends the connection."""

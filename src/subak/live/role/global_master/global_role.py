@@ -1,4 +1,4 @@
-"""The node of a global master, with the submitter of its queues and their jobs on disk.
+"""The role of a global master, with the submitter of its queues and their jobs on disk.
 
 A job is admitted, its tasks are submitted and, where there is room, requested from local masters in one call; so one
 write makes all of it durable, and an acknowledgement and the requests leave together. After a restart the tables are
@@ -50,8 +50,8 @@ from subak.federation.messages import (
     SUBMITTER,
 )
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.base import Drop, Put, Serve, Write, within
-from subak.live.node.facts import (
+from subak.live.role.base import Drop, Put, Serve, Write, within
+from subak.live.role.facts import (
     CONFIGURATION,
     JOB,
     MACHINE,
@@ -64,18 +64,18 @@ from subak.live.node.facts import (
     read_machine,
     read_shape,
 )
-from subak.live.node.frames import Answer, Ask, Claimed, Frame, FrameError
-from subak.live.node.global_master.book import BEGUN_S, Book, Job, StoredJob, asked_of, fact_of, read_head
-from subak.live.node.global_master.own_shapes import OwnShapes
-from subak.live.node.global_master.queues import QueuesFact, beginning_with, read_queues
-from subak.live.node.global_master.restore import restore_jobs
-from subak.live.node.global_master.role import Disk, GlobalRole
-from subak.live.node.global_master.walks import STEP_ROWS, Walks
-from subak.live.node.layout import OF_A_KIND_MAX, STANDBYS, Layout, Peer, Timing, serial_of_job
-from subak.live.node.master import cut_rows
-from subak.live.node.removal import settle_removal, tell_removed
-from subak.live.node.store_claims import INCARNATION_KEY, LATEST_JOB_KEY, STOPPED_KEY, WRITTEN_FOR_KEY, Claims
-from subak.live.node.written_for import refuse_another, refuse_removed, written_for
+from subak.live.role.frames import Answer, Ask, Claimed, Frame, FrameError
+from subak.live.role.global_master.base import Disk, GlobalRoleBase
+from subak.live.role.global_master.book import BEGUN_S, Book, Job, StoredJob, asked_of, fact_of, read_head
+from subak.live.role.global_master.own_shapes import OwnShapes
+from subak.live.role.global_master.queues import QueuesFact, beginning_with, read_queues
+from subak.live.role.global_master.restore import restore_jobs
+from subak.live.role.global_master.walks import STEP_ROWS, Walks
+from subak.live.role.layout import OF_A_KIND_MAX, STANDBYS, Layout, Peer, Timing, serial_of_job
+from subak.live.role.master import cut_rows
+from subak.live.role.removal import settle_removal, tell_removed
+from subak.live.role.store_claims import INCARNATION_KEY, LATEST_JOB_KEY, STOPPED_KEY, WRITTEN_FOR_KEY, Claims
+from subak.live.role.written_for import refuse_another, refuse_removed, written_for
 from subak.queues.tree import Queue, TreeFile
 from subak.workload.tasks import Requests
 
@@ -114,7 +114,7 @@ class Changed(NamedTuple):
     jobs: tuple[int, ...]
 
 
-class GlobalNode(GlobalRole):
+class GlobalRole(GlobalRoleBase):
     """See the head of the file."""
 
     def __init__(
@@ -126,7 +126,7 @@ class GlobalNode(GlobalRole):
         self.name, self.disk = name, disk
         self.writes += refuse_another(disk, WRITTEN_FOR_KEY, written_for(GLOBAL_MASTER, number, layout))
         self.clock = 0.0  # Unix time, of the call that is being served
-        self.compiled: Callable[[GlobalNode], list[Serve]] | None = None  # who makes compiled functions for the tables
+        self.compiled: Callable[[GlobalRole], list[Serve]] | None = None  # who makes compiled functions for the tables
         self._build()
         self.asked: list[int] = []  # jobs to acknowledge
         self.kept: dict[str, int] = {str(client): int.from_bytes(body, "big")

@@ -1,4 +1,4 @@
-"""The messages and tables of a node in plain Python, for handlers that are not compiled.
+"""The messages and tables of a role in plain Python, for handlers that are not compiled.
 
 A row is a dict of its fields, in their order. One by one, its fields are read and written ten times as fast as those of
 NumPy's records, and by the same words; so handlers that are compiled for masters serve a worker here as they are.
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from subak.federation.messages import EXECUTOR, MESSAGE, NOBODY, NOBODYS, POSTED, Outbox
-from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SECONDS, Node
-from subak.live.node.facts import SHAPE
-from subak.live.node.frames import Batch, FrameError
-from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.role.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SECONDS, Role
+from subak.live.role.facts import SHAPE
+from subak.live.role.frames import Batch, FrameError
+from subak.live.role.layout import Layout, Peer, Timing
 
 CODES = {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u8": "Q", "f8": "d"}  # of NumPy's types, for `struct`
 Row = dict[str, Any]
@@ -72,7 +72,7 @@ MESSAGES = Kind(MESSAGE)
 BLANK = MESSAGES.blank(**dict.fromkeys(NOBODYS, NOBODY))
 
 
-class PlainNode(Node):
+class PlainRole(Role):
     """See the head of the file."""
 
     def __init__(self, role: int, number: int, layout: Layout, timing: Timing, spare: int) -> None:

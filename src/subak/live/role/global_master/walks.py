@@ -1,7 +1,7 @@
-"""Does work for all tasks of a job in parts, so that no call of the node takes long.
+"""Does work for all tasks of a job in parts, so that no call of the role takes long.
 
 The walks of a job follow each other in the order in which they were asked for; jobs take turns, so that a small job
-does not wait for a large one. Nothing of a walk is on disk: what it was for is, and a node that is restarted begins it
+does not wait for a large one. Nothing of a walk is on disk: what it was for is, and a role that is restarted begins it
 anew.
 """
 import math
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-STEP_TASKS = 1_000  # tasks that a call of the node takes, where each is handed on
+STEP_TASKS = 1_000  # tasks that a call of the role takes, where each is handed on
 STEP_ROWS = 10_000  # where only rows of tables are written
 
 

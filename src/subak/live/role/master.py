@@ -1,4 +1,4 @@
-"""The common part of masters' nodes: messages as rows of arrays, as compiled handlers take them."""
+"""The common part of masters' roles: messages as rows of arrays, as compiled handlers take them."""
 from collections.abc import Iterable
 
 import numpy as np
@@ -19,16 +19,16 @@ from subak.federation.messages import (
     build_outbox,
     is_filling,
 )
-from subak.live.node.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SECONDS, SERVED_MAX, Node, within
-from subak.live.node.facts import JOB, SHAPE
-from subak.live.node.frames import Batch, FrameError, messages_of
-from subak.live.node.layout import Layout, Peer, Timing
+from subak.live.role.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SECONDS, SERVED_MAX, Role, within
+from subak.live.role.facts import JOB, SHAPE
+from subak.live.role.frames import Batch, FrameError, messages_of
+from subak.live.role.layout import Layout, Peer, Timing
 
 MESSAGE_BYTES = MESSAGE.itemsize
 BEGINNING = frozenset((LAUNCH, REPARTITION, PREEMPT, GO, START))  # an attempt may begin by: of which job, is said
 
 
-class MasterNode(Node):
+class MasterRole(Role):
     """See the head of the file; a message by itself is its bytes."""
 
     def __init__(self, role: int, number: int, layout: Layout, timing: Timing, spare: int) -> None:

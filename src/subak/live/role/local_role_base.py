@@ -1,4 +1,4 @@
-"""The interface through which parts of a local master's node see the whole."""
+"""The interface through which parts of a local master's role see the whole."""
 from collections.abc import Iterable
 
 import numpy as np
@@ -8,7 +8,7 @@ from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.catalog import Catalog
 from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.messages import NOBODY
-from subak.live.node.master import MasterNode
+from subak.live.role.master import MasterRole
 
 
 class StoredMachine(Struct, frozen=True, array_like=True):
@@ -25,7 +25,7 @@ class StoredMachine(Struct, frozen=True, array_like=True):
     removed: bool = False  # for good: it may not come back
 
 
-class LocalRole(MasterNode):
+class LocalRoleBase(MasterRole):
     """The tables of a local master, and what its parts ask of it."""
 
     local: LocalMaster

@@ -108,7 +108,7 @@ read_job = lru_cache(64)(msgpack.Decoder(JobFact).decode)  # it is asked for wit
 
 
 class Facts:
-    """All that a node knows."""
+    """All that a role knows."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[int, int], Fact] = {}

@@ -2,7 +2,7 @@
 
 A number that no open job names may stand for something else later: the one that was given up longest ago goes first.
 Its fact is of a later version then, and every local master is told, before anything names it or as soon as it is
-connected. Whoever has amounts of the former meaning in its books counts them anew (see the `on_fact` of each node); a
+connected. Whoever has amounts of the former meaning in its books counts them anew (see the `on_fact` of each role); a
 local master writes its whole state down again where its ledger may name the number, and so views follow.
 
 A version is an incarnation and a count within it: what a store says that took over is later than all that was said from
@@ -16,9 +16,9 @@ from msgspec import structs
 from subak.errors import InputError
 from subak.federation.messages import LOCAL_MASTER
 from subak.live.jobfile.spec import TASKS, Stage
-from subak.live.node.base import Put
-from subak.live.node.facts import SHAPE, ShapeFact, encoded, read_shape, shape_fact
-from subak.live.node.global_master.role import GlobalRole
+from subak.live.role.base import Put
+from subak.live.role.facts import SHAPE, ShapeFact, encoded, read_shape, shape_fact
+from subak.live.role.global_master.base import GlobalRoleBase
 from subak.workload.predicates import Constraint
 
 COUNT_BITS = 32  # of a version
@@ -28,9 +28,9 @@ Key = tuple[tuple[int, ...], tuple[Constraint, ...]]
 class OwnShapes:
     """See the head of the file."""
 
-    def __init__(self, node: GlobalRole, incarnation: int) -> None:
-        self.node, self.version = node, incarnation << COUNT_BITS
-        own = node.layout.shapes_of(node.number)
+    def __init__(self, role: GlobalRoleBase, incarnation: int) -> None:
+        self.role, self.version = role, incarnation << COUNT_BITS
+        own = role.layout.shapes_of(role.number)
         self.next, self.end = own.start, own.stop
         self.shape: dict[int, ShapeFact] = {}
         self.of: dict[Key, int] = {}
@@ -39,9 +39,9 @@ class OwnShapes:
 
     def restore(self) -> None:
         """Begin with what is on disk."""
-        for number, body in sorted(self.node.disk.get("shape", {}).items()):
+        for number, body in sorted(self.role.disk.get("shape", {}).items()):
             self._note(int(number), read_shape(body))
-            self.node.learn(shape_fact(int(number), self.shape[int(number)]))
+            self.role.learn(shape_fact(int(number), self.shape[int(number)]))
 
     def numbers(self, stages: Iterable[Stage]) -> tuple[int, ...]:
         """Return the shapes of stages of a job; what is new is said and written.
@@ -80,10 +80,10 @@ class OwnShapes:
             self._say(number, self.shape[number])
         else:
             self._note(number, shape)
-            self.node.writes.append(Put("shape", [number], [encoded(shape)]))
+            self.role.writes.append(Put("shape", [number], [encoded(shape)]))
 
     def _number(self, stage: Stage) -> int:
-        layout = self.node.layout
+        layout = self.role.layout
         unknown = sorted(set(stage.resources) - set(layout.resources))
         if unknown:
             known = [name for name in layout.resources if name != TASKS]
@@ -103,7 +103,7 @@ class OwnShapes:
             self.next += 1
             return self.next - 1
         if not self.idle:
-            raise InputError(f"resources: the tasks of open jobs ask for {self.node.layout.rooms.shapes:,} different "
+            raise InputError(f"resources: the tasks of open jobs ask for {self.role.layout.rooms.shapes:,} different "
                              "amounts and constraints, and no more can be told apart; wait for some jobs to end, "
                              "or raise [rooms] shapes in the file of the federation")
         number = next(iter(self.idle))
@@ -115,11 +115,11 @@ class OwnShapes:
         self.version += 1
         shape = structs.replace(shape, version=self.version)
         self._note(number, shape)
-        self.node.learn(shape_fact(number, shape))
-        self.node.writes.append(Put("shape", [number], [encoded(shape)]))
-        for peer in self.node.links:
+        self.role.learn(shape_fact(number, shape))
+        self.role.writes.append(Put("shape", [number], [encoded(shape)]))
+        for peer in self.role.links:
             if peer[0] == LOCAL_MASTER:
-                self.node.say(peer, [(SHAPE, number)])
+                self.role.say(peer, [(SHAPE, number)])
 
     def _note(self, number: int, shape: ShapeFact) -> None:
         before = self.shape.get(number)

@@ -1,4 +1,4 @@
-"""Nodes among each other, by hand: what a federation of them does beyond the rules of test_rules.py."""
+"""Roles among each other, by hand: what a federation of them does beyond the rules of test_rules.py."""
 import math
 
 import numpy as np
@@ -29,15 +29,15 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.live.jobfile.spec import TASKS, JobSpec, Metadata, Stage
-from subak.live.node import master
-from subak.live.node.base import Cut
-from subak.live.node.facts import MACHINE, read_machine
-from subak.live.node.frames import Answer, Ask, Batch, Dismissed, FrameError, Join, Outgoing
-from subak.live.node.global_master import global_node
-from subak.live.node.global_master.queues import QueueSetup, QueuesFact
-from subak.live.node.layout import STANDBYS, Layout, Timing
-from subak.live.node.removal import REMOVE, is_free_again, remove, settle_removal
-from subak.live.node.worker.worker_node import STATE_VERSION, Ping, WorkerNode
+from subak.live.role import master
+from subak.live.role.base import Cut
+from subak.live.role.facts import MACHINE, read_machine
+from subak.live.role.frames import Answer, Ask, Batch, Dismissed, FrameError, Join, Outgoing
+from subak.live.role.global_master import global_role
+from subak.live.role.global_master.queues import QueueSetup, QueuesFact
+from subak.live.role.layout import STANDBYS, Layout, Timing
+from subak.live.role.removal import REMOVE, is_free_again, remove, settle_removal
+from subak.live.role.worker.worker_role import STATE_VERSION, Ping, WorkerRole
 from subak.live.service.views import preempted_by
 from subak.live.torture.case import ROOMS, Case, JobCase, MachineCase, Wish
 from subak.live.torture.world import World
@@ -59,8 +59,8 @@ def world_of(jobs=(), machines=1, standby=True, timing=Timing(), rooms=ROOMS, wi
 
 
 def ask(world, words, machine):
-    node = world.masters[0].node
-    assert node.ask(Ask(1, words, machine))
+    role = world.masters[0].role
+    assert role.ask(Ask(1, words, machine))
     world.call_soon(world.masters[0])
     world.until(world.now + 0.1)
 
@@ -82,9 +82,9 @@ def test_a_machine_runs_as_many_tasks_as_it_may_know_and_another_waits():
     assert len(world.watch.alive) == 2
     world.until(14.0)
     assert len(world.watch.finished) == 5
-    local = world.locals[0].node.local
+    local = world.locals[0].role.local
     assert local.tally[ACCEPTED] == 5 and local.tally[REFUSED_NOT_FREE] == 0
-    assert world.masters[0].node.master.tally[REFUSALS] == 0
+    assert world.masters[0].role.master.tally[REFUSALS] == 0
 
 
 def test_a_cordon_holds_beyond_a_failover():
@@ -93,7 +93,7 @@ def test_a_cordon_holds_beyond_a_failover():
     ask(world, "cordon", machine)
     world.kill(world.locals[0])
     world.until(13.0)
-    local = world.locals[1].node
+    local = world.locals[1].role
     assert local.local.scalar[ACTIVE]
     assert local.machines[machine].cordoned
     world.until(20.0)
@@ -116,13 +116,13 @@ def test_a_task_outlives_a_failover_of_two_masters_that_were_just_started(order,
     for local in world.locals[::order]:
         world.start(local)
         world.until(world.now + apart)
-    while not any(local.node.local.scalar[ACTIVE] for local in world.locals) or world.now < 7.05 + apart:
+    while not any(local.role.local.scalar[ACTIVE] for local in world.locals) or world.now < 7.05 + apart:
         world.until(world.now + 0.01)
     world.until(world.now + killed_after)
-    left, latest = sorted(world.locals, key=lambda local: int(local.node.local.scalar[EPOCH]))
+    left, latest = sorted(world.locals, key=lambda local: int(local.role.local.scalar[EPOCH]))
     world.kill(latest)
     world.until(world.now + 5.0 / 6.0 * world.timing.lease)
-    me = left.node.local
+    me = left.role.local
     assert me.scalar[ACTIVE] and me.machine["state"][number_of(world)] == LISTED
     world.until(world.now + 3.0 * world.timing.lease)
     assert dict(world.watch.tries) == {(0, 0): 1} and len(world.watch.alive) == 1
@@ -131,9 +131,9 @@ def test_a_task_outlives_a_failover_of_two_masters_that_were_just_started(order,
 def test_one_answer_comes_to_a_question_that_both_masters_are_asked():
     world = world_of()
     answers = []
-    node = world.masters[0].node
-    plain = node.on_frame
-    node.on_frame = lambda peer, frame: (answers.append((peer, frame.number)), plain(peer, frame))
+    role = world.masters[0].role
+    plain = role.on_frame
+    role.on_frame = lambda peer, frame: (answers.append((peer, frame.number)), plain(peer, frame))
     ask(world, "cordon", number_of(world))
     assert sorted(answers) == [((LOCAL_MASTER, 0), 1), ((LOCAL_MASTER, STANDBYS), 0)]
 
@@ -145,7 +145,7 @@ def pings(world, until):
     plain = agent.ping
     agent.ping = lambda: (found.append(world.now), plain())
     world.until(until)
-    assert process.node is not None
+    assert process.role is not None
     return found
 
 
@@ -180,10 +180,10 @@ def test_what_runs_ends_when_no_master_is_heard_though_the_worker_dies_just_befo
 
 
 def test_a_lease_is_begun_by_nothing_else():
-    node = world_of().machines.all[0].process.node
-    node.effects = []
-    node.tell(TICK, machine=node.number, incarnation=int(node.me["incarnation"]))
-    ready = node.receive(node.now + 0.01)
+    role = world_of().machines.all[0].process.role
+    role.effects = []
+    role.tell(TICK, machine=role.number, incarnation=int(role.me["incarnation"]))
+    ready = role.receive(role.now + 0.01)
     assert not [effect for effect in ready.effects if isinstance(effect, Ping)]
 
 
@@ -202,32 +202,32 @@ def test_a_task_waits_on_its_machine_while_the_agents_lease_is_nearly_over(arriv
     at 6.26 s; it would be lost, placed again and refused again all the while.
     """
     world = world_of(jobs=[JobCase(arrival, "client", JOB, (((2.0, 0),),))], standby=False)
-    assert world.machines.all[0].process.node.pinged == pytest.approx(1.26, abs=0.01)
+    assert world.machines.all[0].process.role.pinged == pytest.approx(1.26, abs=0.01)
     come_too_late(world, monkeypatch)
     world.until(13.5)
-    assert not world.watch.tries and world.machines.all[0].process.node.held_back
+    assert not world.watch.tries and world.machines.all[0].process.role.held_back
     world.until(20.0)
     assert dict(world.watch.tries) == {(0, 0): 1} and not world.watch.alive
-    assert not world.machines.all[0].process.node.held_back
-    assert world.locals[0].node.local.tally[ACCEPTED] == 1
+    assert not world.machines.all[0].process.role.held_back
+    assert world.locals[0].role.local.tally[ACCEPTED] == 1
 
 
 def test_what_was_held_back_is_not_begun_once_it_was_cancelled(monkeypatch):
     world = world_of(jobs=[JobCase(9.0, "client", JOB, (((2.0, 0),),))], standby=False)
     come_too_late(world, monkeypatch)
     world.until(12.0)
-    assert world.machines.all[0].process.node.held_back
+    assert world.machines.all[0].process.role.held_back
     ask(world, "drain", number_of(world))
     world.until(20.0)
-    assert not world.watch.tries and not world.machines.all[0].process.node.held_back
+    assert not world.watch.tries and not world.machines.all[0].process.role.held_back
 
 
 def test_the_shares_of_queues_are_their_guarantees_in_the_tree():
     world = world_of()
-    node = world.masters[0].node
+    role = world.masters[0].role
     queues = (QueueSetup("a", 0, 1.0), QueueSetup("b/x", 0, 5.0), QueueSetup("b/y", 0, 5.0), QueueSetup("", 0, 9.0))
-    node.apply(QueuesFact(2, queues, "drf", (QueueSetup("b", 0, 3.0),)))
-    assert node.topology.queue["share"][:4].tolist() == [0.25, 0.375, 0.375, 0.0]
+    role.apply(QueuesFact(2, queues, "drf", (QueueSetup("b", 0, 3.0),)))
+    assert role.topology.queue["share"][:4].tolist() == [0.25, 0.375, 0.375, 0.0]
 
 
 def test_a_machine_is_nobodys_who_was_deposed_before_the_other_one_knew_it():
@@ -236,19 +236,19 @@ def test_a_machine_is_nobodys_who_was_deposed_before_the_other_one_knew_it():
     first, standby = world.locals
     world.network.hold_apart(frozenset((first.name, standby.name)), 1)
     world.until(world.now + 3.0)
-    assert standby.node.local.scalar[ACTIVE]
-    assert first.node.local.scalar[ACTIVE]
+    assert standby.role.local.scalar[ACTIVE]
+    assert first.role.local.scalar[ACTIVE]
     apart = frozenset((standby.name, "m0"))
     world.network.hold_apart(apart, 1)
     world.machines.add(MachineCase(0, (1000, 1024), "", False))
     world.until(world.now + 1.0)
-    worker = world.machines.all[0].process.node
-    assert worker.known_to == {first.node.number}
+    worker = world.machines.all[0].process.role
+    assert worker.known_to == {first.role.number}
     assert worker.me["configuration"] == NOBODY
     world.network.hold_apart(apart, -1)
     while worker.me["configuration"] == NOBODY:
         world.until(world.now + 0.0002)
-    assert worker.me["epoch"] == standby.node.local.scalar[EPOCH] > 0
+    assert worker.me["epoch"] == standby.role.local.scalar[EPOCH] > 0
 
 
 def test_nothing_is_sent_to_a_machine_that_joins_before_both_masters_know_it():
@@ -259,18 +259,18 @@ def test_nothing_is_sent_to_a_machine_that_joins_before_both_masters_know_it():
     world.until(13.0)
     world.machines.add(MachineCase(0, (1000, 1024), "", False))
     world.until(16.0)
-    worker, machine = world.machines.all[0].process.node, number_of(world)
-    facts = world.masters[0].node.facts.known
-    assert standby.node.machines[machine].joining
+    worker, machine = world.machines.all[0].process.role, number_of(world)
+    facts = world.masters[0].role.facts.known
+    assert standby.role.machines[machine].joining
     assert read_machine(facts[MACHINE, machine].body).joining
-    before = world.masters[0].node.handled, standby.node.handled, worker.handled
+    before = world.masters[0].role.handled, standby.role.handled, worker.handled
     world.until(26.0)
     assert not world.watch.tries  # the job waits
-    after = world.masters[0].node.handled, standby.node.handled, worker.handled
+    after = world.masters[0].role.handled, standby.role.handled, worker.handled
     assert [later - earlier < 100 for earlier, later in zip(before, after, strict=True)] == [True, True, True]
     world.start(first)
     world.until(30.0)
-    assert not standby.node.machines[machine].joining
+    assert not standby.role.machines[machine].joining
     assert len(world.watch.finished) == 1
 
 
@@ -279,7 +279,7 @@ def test_it_is_said_for_which_queue_a_task_was_preempted():
     other = structs.replace(JOB, queue="b", stages=(structs.replace(JOB.stages[0], command=("job", "1", "0")),))
     jobs = JobCase(2.5, "long", job, (((5.0, 0),), ((5.0, 0),))), JobCase(3.5, "short", other, (((1.0, 0),),))
     world = world_of(jobs, machines=2, timing=Timing(preemption="strict", preemptions_max=1))
-    book, queues = world.masters[0].node.book, world.masters[0].node.queues
+    book, queues = world.masters[0].role.book, world.masters[0].role.queues
     world.until(4.0)
     happened = [event for job in book.of_number.values() for event in job.history.events]
     (preempted,) = (event for event in happened if event.what == "attempt lost")
@@ -291,19 +291,19 @@ def test_it_is_said_for_which_queue_a_task_was_preempted():
 
 
 def test_more_tasks_are_cancelled_than_the_outbox_holds(monkeypatch):
-    monkeypatch.setattr(global_node, "GANG_MAX", 1)
+    monkeypatch.setattr(global_role, "GANG_MAX", 1)
     monkeypatch.setattr(master, "POSTS", 1)
     count = 600
     job = structs.replace(JOB, stages=(structs.replace(JOB.stages[0], tasks=count),))
     world = world_of([JobCase(3.0, "array", job, (((30.0, 0),),) * count)], rooms=structs.replace(ROOMS, tasks=1024),
                      wishes=[Wish(5.0, "cancel", 0)])
-    assert world.masters[0].node.out.row.size < count / 2
+    assert world.masters[0].role.out.row.size < count / 2
     world.until(4.5)
-    assert world.masters[0].node.master.scalar[QUEUED] == count - 1
+    assert world.masters[0].role.master.scalar[QUEUED] == count - 1
     world.until(20.0)
-    node = world.masters[0].node
-    assert node.master.scalar[QUEUED] == 0
-    assert (node.jobs.ending["outcome"] == OUTCOME_CANCELLED).sum() == count
+    role = world.masters[0].role
+    assert role.master.scalar[QUEUED] == 0
+    assert (role.jobs.ending["outcome"] == OUTCOME_CANCELLED).sum() == count
 
 
 def messages(kind, sender, **fields):
@@ -331,9 +331,9 @@ def messages(kind, sender, **fields):
 ])
 def test_messages_that_name_what_is_not_there_are_refused(to, peer, kind, fields):
     world = world_of()
-    node = {"g": world.masters[0], "l": world.locals[0], "m": world.machines.all[0].process}[to].node
+    role = {"g": world.masters[0], "l": world.locals[0], "m": world.machines.all[0].process}[to].role
     with pytest.raises(FrameError):
-        node.taken(peer, Batch(messages(kind, peer[1], **fields).tobytes()))
+        role.taken(peer, Batch(messages(kind, peer[1], **fields).tobytes()))
 
 
 @pytest.mark.parametrize(("kind", "fields"), [
@@ -342,51 +342,51 @@ def test_messages_that_name_what_is_not_there_are_refused(to, peer, kind, fields
     (ENTRY_TOOK, {"row": 1 << 20}),
 ])
 def test_entries_that_name_what_is_not_there_are_refused(kind, fields):
-    node, entries = world_of().masters[0].node, np.zeros(1, ENTRY)
+    role, entries = world_of().masters[0].role, np.zeros(1, ENTRY)
     entries["kind"] = kind
-    node.on_entries((LOCAL_MASTER, 0), 0, 0, entries)
+    role.on_entries((LOCAL_MASTER, 0), 0, 0, entries)
     for name, value in fields.items():
         entries[name] = value
     with pytest.raises(FrameError, match="an entry names what is not there"):
-        node.on_entries((LOCAL_MASTER, 0), 0, 0, entries)
+        role.on_entries((LOCAL_MASTER, 0), 0, 0, entries)
 
 
 def test_a_frame_with_such_entries_ends_its_connection():
-    node, peer, entries = world_of().masters[0].node, (LOCAL_MASTER, 0), np.zeros(1, ENTRY)
+    role, peer, entries = world_of().masters[0].role, (LOCAL_MASTER, 0), np.zeros(1, ENTRY)
     entries["machine"] = NOBODY
     outgoing = Outgoing()
-    outgoing.number = node.links[peer].incoming.number
-    ready = node.receive(node.now, [(peer, outgoing.frame(Batch(entries=entries.tobytes())))])
+    outgoing.number = role.links[peer].incoming.number
+    ready = role.receive(role.now, [(peer, outgoing.frame(Batch(entries=entries.tobytes())))])
     assert ready.effects == [Cut(peer, "an entry names what is not there")]
-    assert peer not in node.links
+    assert peer not in role.links
 
 
 def test_a_timer_waits_for_a_call_that_comes_anyway_but_not_for_long():
-    node = world_of().masters[0].node
-    node.timers.clear()
-    now, slack = node.now, node.timing.timer_slack
-    node.tell(WAKE, delay=1.0)
-    assert node.due() == pytest.approx(now + 1.0 + 0.1 * slack)
-    node.receive(now + 0.99)
-    assert node.timers
-    node.receive(now + 1.01)
-    assert not node.timers
-    node.tell(WAKE, delay=0.1)
-    assert node.due() == pytest.approx(now + 1.01 + 0.11)
+    role = world_of().masters[0].role
+    role.timers.clear()
+    now, slack = role.now, role.timing.timer_slack
+    role.tell(WAKE, delay=1.0)
+    assert role.due() == pytest.approx(now + 1.0 + 0.1 * slack)
+    role.receive(now + 0.99)
+    assert role.timers
+    role.receive(now + 1.01)
+    assert not role.timers
+    role.tell(WAKE, delay=0.1)
+    assert role.due() == pytest.approx(now + 1.01 + 0.11)
 
 
 def test_a_worker_says_that_its_state_is_of_another_version():
-    node = world_of().machines.all[0].process.node
+    role = world_of().machines.all[0].process.role
     disk = {"state": {0: msgpack.encode(["boot", b"", 0, [0, 0, 0], b"", [0], [], {}])}}  # without places
     with pytest.raises(RunError, match="another version of subak wrote"):
-        WorkerNode(0, node.layout, node.timing, disk, node.join, "boot")
-    there = msgpack.decode(node._snapshot())
+        WorkerRole(0, role.layout, role.timing, disk, role.join, "boot")
+    there = msgpack.decode(role._snapshot())
     assert there[-1] == STATE_VERSION
-    WorkerNode(0, node.layout, node.timing, {"state": {0: msgpack.encode(there[:-1])}}, node.join, "boot")  # version 1
+    WorkerRole(0, role.layout, role.timing, {"state": {0: msgpack.encode(there[:-1])}}, role.join, "boot")  # version 1
     disk = {"state": {0: msgpack.encode([*there[:-1], STATE_VERSION + 1, "later"])}}
     with pytest.raises(RunError, match=f"another version of subak wrote.*version {STATE_VERSION + 1} there, "
                                        f"{STATE_VERSION} here"):
-        WorkerNode(0, node.layout, node.timing, disk, node.join, "boot")
+        WorkerRole(0, role.layout, role.timing, disk, role.join, "boot")
 
 
 # -- machines that are gone --------------------------------------------------------------------------------------------
@@ -394,19 +394,19 @@ def test_a_worker_says_that_its_state_is_of_another_version():
 
 def removal(world, number):
     """Ask for the removal of a machine as the service does; return what was answered, empty where it was done."""
-    node = world.masters[0].node
-    fact = node.facts.known[MACHINE, number]
+    role = world.masters[0].role
+    fact = role.facts.known[MACHINE, number]
     answers = []
-    take = world.masters[0].node.on_frame
-    node.on_frame = lambda peer, frame: answers.append(frame) if isinstance(frame, Answer) else take(peer, frame)
-    assert node.ask(Ask(1, REMOVE + read_machine(fact.body).identity, number, offset=fact.version))
+    take = world.masters[0].role.on_frame
+    role.on_frame = lambda peer, frame: answers.append(frame) if isinstance(frame, Answer) else take(peer, frame)
+    assert role.ask(Ask(1, REMOVE + read_machine(fact.body).identity, number, offset=fact.version))
     world.call_soon(world.masters[0])
     world.until(world.now + 0.1)
     if not answers[0].problem:
-        settle_removal(node, number)
+        settle_removal(role, number)
         world.call_soon(world.masters[0])
         world.until(world.now + 0.1)
-    node.on_frame = take
+    role.on_frame = take
     return answers[0].problem
 
 
@@ -419,13 +419,13 @@ def lose(world, machine=0):
 def test_a_machine_is_removed_only_when_it_is_lost_and_what_ran_there_runs_elsewhere():
     world = world_of(machines=2, jobs=[JobCase(2.5, "client", JOB, (((30.0, 0), (1.0, 0)),))])
     world.until(4.0)
-    rows = world.masters[0].node.master.task
+    rows = world.masters[0].role.master.task
     (number,) = {int(row["machine"]) for row in rows if row["machine"] > NOBODY and row["phase"]}
     assert "is not lost" in removal(world, number)
     machine = next(place for place in (0, 1) if number_of(world, place) == number)
     lose(world, machine)
     assert not removal(world, number)
-    assert all(local.node.machines[number].removed for local in world.locals)
+    assert all(local.role.machines[number].removed for local in world.locals)
     world.until(60.0)
     assert len(world.watch.finished) == 1
 
@@ -437,7 +437,7 @@ def test_a_machine_that_was_removed_may_not_come_back():
     assert not removal(world, number)
     told = []
     world.machines.switch_on(world.machines.all[0])
-    worker = world.machines.all[0].process.node
+    worker = world.machines.all[0].process.role
     take = worker.on_frame
     worker.on_frame = lambda peer, frame: (told.append((peer, frame)), take(peer, frame))
     world.until(world.now + 20.0)
@@ -454,36 +454,36 @@ def test_a_local_master_that_is_down_hears_of_a_removal_when_it_is_back():
     assert not removal(world, number)
     world.start(world.locals[1])
     world.until(world.now + 3.0)
-    assert [local.node.machines[number].removed for local in world.locals] == [True, True]
+    assert [local.role.machines[number].removed for local in world.locals] == [True, True]
 
 
 def test_ten_times_the_names_of_machines_pass_through_a_cluster():
     """The places of the local master that a machine asks first are given again and again."""
     world = world_of(machines=0)
-    room = world.locals[0].node.layout.machines_each
+    room = world.locals[0].role.layout.machines_each
     numbers = set()
     for serial in range(10 * room):
-        for local in (local.node for local in world.locals):
+        for local in (local.role for local in world.locals):
             local.connect((WORKER, local.layout.machines - 1))
-        first, second = (local.node for local in world.locals)
+        first, second = (local.role for local in world.locals)
         guest = (WORKER, first.layout.machines - 1)
         first._join(guest, Join(-1, f"identity {serial}", f"m{serial}", (1000, 1024), {}))
         (number,) = [place for place, each in first.machines.items() if each.identity == f"identity {serial}"]
         second.connect((WORKER, number))
         second._join((WORKER, number), Join(number, f"identity {serial}", f"m{serial}", (1000, 1024), {}))
         second.disconnect((WORKER, number))
-        for node in (first, second):
-            node.disconnect(guest)
-            node.local.machine[number]["state"] = LOST_MACHINE
-            assert not remove(node, Ask(1, f"{REMOVE}identity {serial}", number))
-            node.receive(world.now)
+        for role in (first, second):
+            role.disconnect(guest)
+            role.local.machine[number]["state"] = LOST_MACHINE
+            assert not remove(role, Ask(1, f"{REMOVE}identity {serial}", number))
+            role.receive(world.now)
         numbers.add(number)
     assert len(numbers) <= room
 
 
 def test_a_number_is_not_given_again_while_an_attempt_of_its_former_machine_is_known():
     world = world_of(machines=1)
-    local, number = world.locals[0].node, number_of(world)
+    local, number = world.locals[0].role, number_of(world)
     lose(world)
     assert not removal(world, number)
     assert is_free_again(local, number)
@@ -495,7 +495,7 @@ def test_a_number_is_not_given_again_while_an_attempt_of_its_former_machine_is_k
 
 def test_a_full_cluster_says_which_limit_it_is_and_what_raises_it():
     world = world_of(machines=1)
-    local = world.locals[0].node
+    local = world.locals[0].role
     local.free = []
     with pytest.raises(FrameError, match=r"all its 32 numbers, of 64 of the cluster: raise machines of \[rooms\]"):
         local._join((WORKER, 63), Join(-1, "another", "another", (1000, 1024), {}))
@@ -512,7 +512,7 @@ def test_a_machine_that_has_the_number_of_one_that_was_removed_runs_tasks():
     lose(world)
     assert not removal(world, number)
     for local in world.locals:
-        local.node.free = []
+        local.role.free = []
     world.machines.add(MachineCase(0, (1000, 1024), "", False))
     world.until(80.0)
     assert number_of(world, 1) == number
@@ -522,7 +522,7 @@ def test_a_machine_that_has_the_number_of_one_that_was_removed_runs_tasks():
 def test_a_drain_of_a_machine_whose_worker_is_not_connected_says_so():
     world = world_of(machines=1, jobs=[JobCase(2.5, "client", JOB, (((30.0, 0), (1.0, 0)),))])
     world.until(4.0)
-    number, local = number_of(world), world.locals[0].node
+    number, local = number_of(world), world.locals[0].role
     world.kill(world.machines.all[0].process)
     world.until(4.5)
     said = []
@@ -537,9 +537,9 @@ def test_a_drain_of_a_machine_whose_worker_is_not_connected_says_so():
 def leave(world, place=0):
     """Let the worker of a machine leave; return what it is told."""
     process, told = world.machines.all[place].process, []
-    take = process.node.on_frame
-    process.node.on_frame = lambda peer, frame: (told.append(frame), take(peer, frame))
-    process.node.leave()
+    take = process.role.on_frame
+    process.role.on_frame = lambda peer, frame: (told.append(frame), take(peer, frame))
+    process.role.leave()
     world.call_soon(process)
     return told
 
@@ -554,10 +554,10 @@ def test_a_machine_that_leaves_ends_what_runs_which_runs_elsewhere_and_is_gone()
     assert [frame.words for frame in told if isinstance(frame, Dismissed)][:1] == [
         f"machine m{place} was removed from the federation; to join again as another, give its worker a new folder "
         "(data)"]
-    assert [process.node.machines[number].removed for process in world.locals] == [True, True]
+    assert [process.role.machines[number].removed for process in world.locals] == [True, True]
     assert len(world.watch.finished) == 1
     assert world.watch.beginnings.times[next(iter(world.watch.finished))] == 2
-    assert is_free_again(world.locals[0].node, number)
+    assert is_free_again(world.locals[0].role, number)
 
 
 def test_a_machine_does_not_leave_before_the_end_of_what_ran_there_is_noted():
@@ -585,17 +585,17 @@ def test_a_machine_says_again_that_it_leaves_to_a_local_master_that_was_away():
         world.start(process)
     world.until(world.now + 20.0)
     assert [frame for frame in told if isinstance(frame, Dismissed)]
-    assert [process.node.machines[0].removed for process in world.locals] == [True, True]
+    assert [process.role.machines[0].removed for process in world.locals] == [True, True]
 
 
 def test_nothing_starts_on_a_machine_that_leaves():
     world = world_of(jobs=[JobCase(4.0, "client", JOB, (((1.0, 0),),))])
     world.kill(world.masters[0])
     world.until(3.0)
-    world.locals[0].node.local.scalar[ACTIVE] = 0  # who speaks lets it go; here nobody does yet
+    world.locals[0].role.local.scalar[ACTIVE] = 0  # who speaks lets it go; here nobody does yet
     leave(world)
     world.until(3.5)
-    world.locals[0].node.local.scalar[ACTIVE] = 1
+    world.locals[0].role.local.scalar[ACTIVE] = 1
     world.start(world.masters[0])
     world.until(8.0)
     assert [name for name, _ in world.watch.finished.values()] == ["m1"]  # which has joined in its place

@@ -14,7 +14,7 @@ from msgspec import Struct, msgpack
 
 from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.messages import NOBODY, REASONS
-from subak.live.node.base import Drop, Put, Write
+from subak.live.role.base import Drop, Put, Write
 
 EVENTS_EACH = 2_000  # of a job
 KEYS_EACH = 2_048  # numbers of rows on disk that a job has for them

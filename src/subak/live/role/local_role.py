@@ -1,4 +1,4 @@
-"""The node of a local master or its standby: admits machines, keeps their names and its epoch on disk.
+"""The role of a local master or its standby: admits machines, keeps their names and its epoch on disk.
 
 A machine is given a number when its worker joins for the first time, and keeps it; the worker names it to both masters
 of its cluster, each of which writes it down. The active one and the standby give different numbers, so neither has to
@@ -48,8 +48,8 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.fleet.amounts import give_back, take
-from subak.live.node.base import Link, Put, Serve
-from subak.live.node.facts import (
+from subak.live.role.base import Link, Put, Serve
+from subak.live.role.facts import (
     CONFIGURATION,
     MACHINE,
     QUEUES,
@@ -62,7 +62,7 @@ from subak.live.node.facts import (
     read_configuration,
     read_shape,
 )
-from subak.live.node.frames import (
+from subak.live.role.frames import (
     Answer,
     Ask,
     Batch,
@@ -75,9 +75,9 @@ from subak.live.node.frames import (
     Retract,
     messages_of,
 )
-from subak.live.node.layout import Layout, Peer, Timing, cluster_of_local
-from subak.live.node.local_role import LocalRole, StoredMachine
-from subak.live.node.removal import (
+from subak.live.role.layout import Layout, Peer, Timing, cluster_of_local
+from subak.live.role.local_role_base import LocalRoleBase, StoredMachine
+from subak.live.role.removal import (
     REMOVE,
     begin_anew,
     dismissal,
@@ -90,8 +90,8 @@ from subak.live.node.removal import (
     remove,
     was_removed,
 )
-from subak.live.node.store_claims import HOLDING, WRITTEN_FOR_KEY, Known
-from subak.live.node.written_for import refuse_another, written_for
+from subak.live.role.store_claims import HOLDING, WRITTEN_FOR_KEY, Known
+from subak.live.role.written_for import refuse_another, written_for
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
@@ -103,7 +103,7 @@ UNREACHABLE = "its worker is not connected"
 SILENT = "the worker of its machine is not connected: what runs there ends when it is back, or was silent for a lease"
 
 
-class LocalNode(LocalRole):
+class LocalRole(LocalRoleBase):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk) -> None:

@@ -1,4 +1,4 @@
-"""The frames between nodes: MessagePack, numbered on each connection, with messages as raw rows.
+"""The frames between role processes: MessagePack, numbered on each connection, with messages as raw rows.
 
 A connection is ordered; a frame whose number is not the next one shows that something was lost, or doubled, on it, and
 ends it: both sides begin anew, and handlers take it that messages may be lost. So facts and entries of ledgers that
@@ -14,7 +14,7 @@ from msgspec import DecodeError, Meta, Struct, ValidationError, msgpack, structs
 
 from subak.federation.megha.ledger import ENTRY
 from subak.federation.messages import MESSAGE
-from subak.live.node.facts import Fact
+from subak.live.role.facts import Fact
 
 NODE_FRAME_BYTES_MAX = 1 << 26
 Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]

@@ -10,8 +10,8 @@ from msgspec import json, msgpack
 
 from subak.errors import RunError
 from subak.live.jobfile.spec import JobSpec
-from subak.live.node.global_master.book import ON_DISK, StoredJob
-from subak.live.node.global_master.history import Happening
+from subak.live.role.global_master.book import ON_DISK, StoredJob
+from subak.live.role.global_master.history import Happening
 
 FORMER = np.dtype([
     ("number", np.int64), ("state", np.int8), ("outcome", np.int8), ("reason", np.int8), ("round", np.int16),

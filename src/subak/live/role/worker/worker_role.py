@@ -1,4 +1,4 @@
-"""The node of a worker: between the local masters of its cluster and the agent of its machine.
+"""The role of a worker: between the local masters of its cluster and the agent of its machine.
 
 Its tables are written, as a whole, with every change, and outlive the process: a worker that is killed and begins again
 was only slow. After a reboot nothing runs on the machine any more, and what is there of the tables may be old: the
@@ -59,11 +59,11 @@ from subak.federation.messages import (
 )
 from subak.live.agent.attempts import attempt as agent
 from subak.live.agent.attempts.attempt import AttemptToRun, Ending, Event, Exited, Fence, Key, Known, Refused
-from subak.live.node.base import Put
-from subak.live.node.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
-from subak.live.node.frames import Answer, Ask, Dismissed, Frame, FrameError, Join, Joined, Leave, Retract
-from subak.live.node.layout import OF_A_KIND_MAX, Layout, Peer, Timing
-from subak.live.node.worker.plain import Grid, Kind, PlainNode, Row, Rows
+from subak.live.role.base import Put
+from subak.live.role.facts import CONFIGURATION, JOB, SHAPE, Fact, read_configuration, read_job, read_shape
+from subak.live.role.frames import Answer, Ask, Dismissed, Frame, FrameError, Join, Joined, Leave, Retract
+from subak.live.role.layout import OF_A_KIND_MAX, Layout, Peer, Timing
+from subak.live.role.worker.plain import Grid, Kind, PlainRole, Row, Rows
 from subak.workload.tasks import Requests
 
 Disk = Mapping[str, Mapping[int | str, bytes]]
@@ -154,7 +154,7 @@ def _another_state(why: str) -> RunError:
                     f"then remove the folder ({why})")
 
 
-class WorkerNode(PlainNode):
+class WorkerRole(PlainRole):
     """See the head of the file."""
 
     def __init__(self, number: int, layout: Layout, timing: Timing, disk: Disk, join: Join, boot: str) -> None:

@@ -21,13 +21,13 @@ from subak.errors import InputError
 from subak.federation.megha.local_master.state import ATTEMPT_HELD, ATTEMPT_KILLING, ATTEMPT_RUNNING, ATTEMPT_STARTING
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import LOCAL_MASTER, NOBODY
-from subak.live.node.base import Drop, Put, Write
-from subak.live.node.facts import JOB, SHAPE, Fact
-from subak.live.node.frames import Claim, Claimed, FrameError
-from subak.live.node.global_master.role import GlobalRole
-from subak.live.node.layout import Peer, cluster_of_local, number_of_job, owner_of_job, serial_of_job
-from subak.live.node.local_role import LocalRole
-from subak.live.node.written_for import refuse_shorter
+from subak.live.role.base import Drop, Put, Write
+from subak.live.role.facts import JOB, SHAPE, Fact
+from subak.live.role.frames import Claim, Claimed, FrameError
+from subak.live.role.global_master.base import GlobalRoleBase
+from subak.live.role.layout import Peer, cluster_of_local, number_of_job, owner_of_job, serial_of_job
+from subak.live.role.local_role_base import LocalRoleBase
+from subak.live.role.written_for import refuse_shorter
 
 # numbers on disk of a global master: of incarnations and of jobs, which are used once; for whom numbers of jobs were
 # given; what this file keeps; and when it was stopped
@@ -67,11 +67,11 @@ class Refusal(Struct, frozen=True, array_like=True):
 class Claims:
     """The claim of a global master, and what local masters said to it."""
 
-    def __init__(self, node: GlobalRole, life: str) -> None:
+    def __init__(self, role: GlobalRoleBase, life: str) -> None:
         """*life*: a name that no other start has, of this store or of a copy of it."""
-        self.node, self.problem = node, ""
-        numbers: Numbers = node.disk.get("incarnation", {})
-        latest = serial_of_job(node.admission.latest)
+        self.role, self.problem = role, ""
+        numbers: Numbers = role.disk.get("incarnation", {})
+        latest = serial_of_job(role.admission.latest)
         began = max(_number(numbers, RESERVED_KEY), latest)
         identity = numbers.get(IDENTITY_KEY, life.encode()).decode()
         fence, supersedes = msgpack.decode(
@@ -81,21 +81,21 @@ class Claims:
         self.claim = Claim(identity, incarnation, life, latest, began, reserved, 0, supersedes, fence, self.is_behind)
         self.heard: set[int] = set()  # local masters that have answered this claim
         # clusters that have answered none
-        self.unheard = {cluster for cluster in range(node.layout.clusters) if node.layout.has(cluster)}
+        self.unheard = {cluster for cluster in range(role.layout.clusters) if role.layout.has(cluster)}
         self.until = 0.0  # when those are waited for no longer
         # one that says nothing of attempts, or has taken over, is ahead of all that its former incarnations requested
         before = numbers.get(ATTEMPTS_KEY)
-        self.attempts = [incarnation << INCARNATION_BITS] * node.layout.clusters
+        self.attempts = [incarnation << INCARNATION_BITS] * role.layout.clusters
         if before is not None:
             known = msgpack.decode(before, type=list[int])  # of fewer clusters, where some are new
-            refuse_shorter("cluster", len(known), node.layout.clusters)
+            refuse_shorter("cluster", len(known), role.layout.clusters)
             self.attempts[: len(known)] = known
-        self.requested = [0] * node.layout.clusters  # of this incarnation, by cluster, that are written
+        self.requested = [0] * role.layout.clusters  # of this incarnation, by cluster, that are written
         refused = numbers.get(REFUSED_KEY)
         self.refusal = msgpack.decode(refused, type=Refusal) if refused is not None else None
         self.granted = began
-        node.admission.latest = number_of_job(node.number, began)
-        node.writes += [Put("incarnation", [IDENTITY_KEY], [identity.encode()]), self._write_reserved(),
+        role.admission.latest = number_of_job(role.number, began)
+        role.writes += [Put("incarnation", [IDENTITY_KEY], [identity.encode()]), self._write_reserved(),
                         self._write_attempts()]
 
     def _write_reserved(self) -> Write:
@@ -111,10 +111,10 @@ class Claims:
 
     def note_requests(self) -> None:
         """Write down which attempts were requested last, before they are."""
-        now = self.node.master.cluster["numbers"].tolist()
+        now = self.role.master.cluster["numbers"].tolist()
         if now != self.requested:
             self.requested = now
-            self.node.writes.append(self._write_attempts())
+            self.role.writes.append(self._write_attempts())
 
     def holds(self, now: float) -> bool:
         """Whether nothing may be placed: it may run already, as other local masters know, or have yet to say."""
@@ -127,34 +127,34 @@ class Claims:
         They are asked twice: what was begun before is over when all have told their state; then no more is learnt there
         of shapes that the former store has numbered.
         """
-        if not self.is_behind or not self.node.master.cluster["known"].all():
+        if not self.is_behind or not self.role.master.cluster["known"].all():
             return
         if self.claim.behind:
             self._claim(structs.replace(self.claim, behind=False))
-        elif self.heard.issuperset(self.node.speakers()):
+        elif self.heard.issuperset(self.role.speakers()):
             self.is_behind = False
-            self.node.writes.append(Drop("incarnation", [BEHIND_KEY]))
-            self.node.effects.append(TookOver())
+            self.role.writes.append(Drop("incarnation", [BEHIND_KEY]))
+            self.role.effects.append(TookOver())
 
     def _claim(self, claim: Claim) -> None:
         """Claim something else from now on."""
         self.claim = claim
         self.heard.clear()
-        for peer in self.node.links:
+        for peer in self.role.links:
             if peer[0] == LOCAL_MASTER:
-                self.node.frame_to(peer, self.to(peer[1]))
+                self.role.frame_to(peer, self.to(peer[1]))
 
     @property
     def left(self) -> int:
         """How many jobs may be given a number now."""
-        return 0 if self.problem or self.is_behind else self.granted - serial_of_job(self.node.admission.latest)
+        return 0 if self.problem or self.is_behind else self.granted - serial_of_job(self.role.admission.latest)
 
     def reserve(self) -> None:
         """Reserve more numbers when half of the last ones are given."""
         size = self.claim.reserved - self.claim.began
         if self.claim.reserved == self.granted and self.left <= min(size, RESERVE_MOST) // 2:
             self._claim(structs.replace(self.claim, reserved=self.granted + min(size, RESERVE_MOST)))
-            self.node.writes.append(self._write_reserved())
+            self.role.writes.append(self._write_reserved())
 
     def answered(self, peer: Peer, answer: Claimed) -> None:
         """Take in what a local master says; one that refuses the store ends this life."""
@@ -164,13 +164,13 @@ class Claims:
             if answer.behind == self.claim.behind:
                 self.heard.add(peer[1])
             for shape in answer.shapes:
-                self.node.learn(shape)
+                self.role.learn(shape)
             return
-        words = _words(self.node.name, self.claim, answer)
+        words = _words(self.role.name, self.claim, answer)
         self.problem = self.problem or f"a local master {words}"
         self.refusal = _together(self.refusal, peer[1], answer)
-        self.node.writes.append(Put("incarnation", [REFUSED_KEY], [msgpack.encode(self.refusal)]))
-        self.node.effects.append(StoreRefused(peer[1], words))
+        self.role.writes.append(Put("incarnation", [REFUSED_KEY], [msgpack.encode(self.refusal)]))
+        self.role.effects.append(StoreRefused(peer[1], words))
 
 
 def _number(numbers: Numbers, key: int) -> int:
@@ -227,10 +227,10 @@ def adopt(numbers: Numbers, life: str) -> tuple[Refusal, list[Write]]:
 class Known:
     """The last claim of each global master that a local master has written down."""
 
-    def __init__(self, node: LocalRole, claims: Numbers) -> None:
-        self.node = node
+    def __init__(self, role: LocalRoleBase, claims: Numbers) -> None:
+        self.role = role
         self.claims = {int(number): msgpack.decode(body, type=Claim) for number, body in claims.items()}
-        refuse_shorter("global_master", max(self.claims, default=NOBODY) + 1, node.layout.global_masters)
+        refuse_shorter("global_master", max(self.claims, default=NOBODY) + 1, role.layout.global_masters)
         self.requested: dict[int, int] = {}  # by global master: the last attempt that it has requested here, its number
 
     def see(self, owner: int, attempts: np.ndarray) -> None:
@@ -239,20 +239,20 @@ class Known:
 
     def take(self, peer: Peer, claim: Claim) -> None:
         """Take in the claim of a global master, and answer: it may speak, or is told what is known."""
-        link, owner = self.node.links[peer], peer[1]
+        link, owner = self.role.links[peer], peer[1]
         known = self.claims.get(owner)
         link.has_claimed = True
         if known is not None and is_behind(claim, known, self._last_attempt(owner, claim.incarnation)):
             link.is_deaf = True
-            self.node.frame_to(peer, Claimed(known.reserved, claim.behind, (), known, self._jobs(owner, claim.latest)))
+            self.role.frame_to(peer, Claimed(known.reserved, claim.behind, (), known, self._jobs(owner, claim.latest)))
             return
         if claim != known:
             self.claims[owner] = claim
-            self.node.writes.append(Put("claim", [owner], [msgpack.encode(claim)]))
+            self.role.writes.append(Put("claim", [owner], [msgpack.encode(claim)]))
         if known is not None and known.identity != claim.identity:
             self.requested.pop(owner, None)
-            self.node.end_fenced()
-        self.node.frame_to(peer, Claimed(claim.reserved, claim.behind, self._shapes(owner) if claim.fence else ()))
+            self.role.end_fenced()
+        self.role.frame_to(peer, Claimed(claim.reserved, claim.behind, self._shapes(owner) if claim.fence else ()))
 
     @property
     def fenced(self) -> list[int]:
@@ -261,7 +261,7 @@ class Known:
 
     def left(self, owner: int) -> list[int]:
         """Return the rows of attempts with amounts that a global master has requested from a former store."""
-        rows, held = self.node.local.rows.row, self.node.held(owner)
+        rows, held = self.role.local.rows.row, self.role.held(owner)
         is_former = rows["attempt"][held] >> INCARNATION_BITS <= self.claims[owner].fence
         return held[is_former & np.isin(rows["state"][held], HOLDING)].tolist()
 
@@ -270,23 +270,23 @@ class Known:
 
         Of the one that claims workers may have told before it did: it was heard by the partner.
         """
-        attempts = [self.requested.get(owner, 0), *self.node.local.rows.row["attempt"][self.node.held(owner)].tolist()]
+        attempts = [self.requested.get(owner, 0), *self.role.local.rows.row["attempt"][self.role.held(owner)].tolist()]
         return max((each for each in attempts if each >> INCARNATION_BITS != incarnation), default=0)
 
     def _jobs(self, owner: int, latest: int) -> tuple[int, ...]:
         """Return jobs of a global master that were heard of here, and that it does not know."""
-        return tuple(sorted(number for kind, number in self.node.facts.known
+        return tuple(sorted(number for kind, number in self.role.facts.known
                             if kind == JOB and owner_of_job(number) == owner and serial_of_job(number) > latest
                             )[:JOBS_TOLD])
 
     def _shapes(self, owner: int) -> tuple[Fact, ...]:
         """Return the shapes whose numbers a global master has given."""
-        own = self.node.layout.shapes_of(owner)
-        return tuple(fact for (kind, number), fact in self.node.facts.known.items() if kind == SHAPE and number in own)
+        own = self.role.layout.shapes_of(owner)
+        return tuple(fact for (kind, number), fact in self.role.facts.known.items() if kind == SHAPE and number in own)
 
     def hears(self, peer: Peer) -> bool:
         """Whether what a global master says is heeded. Raises FrameError where it has not said from which store."""
-        link = self.node.links[peer]
+        link = self.role.links[peer]
         if not link.has_claimed:
             raise FrameError("a global master speaks without having said from which store")
         return not link.is_deaf and not (self.claims[peer[1]].behind and self.left(peer[1]))

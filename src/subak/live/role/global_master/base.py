@@ -1,4 +1,4 @@
-"""The interface through which parts of a global master's node see the whole."""
+"""The interface through which parts of a global master's role see the whole."""
 from collections.abc import Mapping
 
 import numpy as np
@@ -8,14 +8,14 @@ from subak.federation.megha.global_master.state import GlobalMaster
 from subak.federation.megha.jobs import Jobs
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.submitter import Submitter
-from subak.live.node.global_master.book import Book, Job
-from subak.live.node.global_master.walks import Walks
-from subak.live.node.master import MasterNode
+from subak.live.role.global_master.book import Book, Job
+from subak.live.role.global_master.walks import Walks
+from subak.live.role.master import MasterRole
 
 Disk = Mapping[str, Mapping[int | str, bytes]]  # table, key, body
 
 
-class GlobalRole(MasterNode):
+class GlobalRoleBase(MasterRole):
     """The tables of a global master and its submitter, and what its parts ask of it."""
 
     name: str

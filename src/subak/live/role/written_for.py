@@ -13,10 +13,10 @@ from subak.errors import InputError
 from subak.federation.megha.global_master.losses import NOTHING_SENT
 from subak.federation.megha.jobs import SUBMISSION_OPEN, SUBMISSION_WITHDRAWN
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, NOBODY
-from subak.live.node.base import Put, Write
-from subak.live.node.global_master.queues import QueuesFact
-from subak.live.node.global_master.rows import open_rows
-from subak.live.node.layout import NUMBERING, Layout, cluster_of_local
+from subak.live.role.base import Put, Write
+from subak.live.role.global_master.queues import QueuesFact
+from subak.live.role.global_master.rows import open_rows
+from subak.live.role.layout import NUMBERING, Layout, cluster_of_local
 
 WITH_NUMBERS = ("job", "ended", "client", "machine", "claim")  # tables that mean nothing under other numbers
 Disk = Mapping[str, Mapping[Any, bytes]]

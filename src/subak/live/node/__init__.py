@@ -1,1 +1,0 @@
-"""Nodes: the roles of a federation as processes run them, without clock, sockets or files."""

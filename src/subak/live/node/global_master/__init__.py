@@ -1,1 +1,0 @@
-"""The node of a global master: its tables, its jobs, and their recovery from disk."""

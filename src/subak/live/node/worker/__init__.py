@@ -1,1 +1,0 @@
-"""The node of a worker, in plain Python: it loads no compiler."""

@@ -1,0 +1,1 @@
+"""Role processes: the roles of a federation as processes run them, without clock, sockets or files."""

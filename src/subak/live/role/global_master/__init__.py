@@ -1,0 +1,1 @@
+"""The role of a global master: its tables, its jobs, and their recovery from disk."""

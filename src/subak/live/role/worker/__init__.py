@@ -1,0 +1,1 @@
+"""The role of a worker, in plain Python: it loads no compiler."""
