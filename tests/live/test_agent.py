@@ -88,7 +88,7 @@ def test_a_job_cannot_say_that_its_attempt_is_another(shared):
 
 
 @pytest.mark.parametrize(("number", "command", "others", "code", "words"), [
-    (110, ["no-such-command"], {}, 127, "no-such-command: not found in "),
+    (110, ["no-such-command"], {}, 127, "more folders of PATH"),
     (111, ["./no-such-file"], {}, 127, "./no-such-file: no such file"),
     (112, ["/etc/passwd"], {}, 126, "/etc/passwd: may not be executed"),
     (113, ["/etc"], {}, 126, "/etc: may not be executed"),

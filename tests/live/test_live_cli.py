@@ -18,6 +18,7 @@ from subak.cli import app
 from subak.cli.live import up
 from subak.cli.live.change import _show
 from subak.cli.live.options import Output
+from subak.cli.live.side_by_side import LabelledWriter, Labels
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
 from subak.live.api.models import Event, JobView, TaskCounts
@@ -68,7 +69,8 @@ def test_submit_says_the_id_and_waits_when_asked(serving, run, write):
     code, out, err = run("submit", good, bad, "--wait")
     assert code == 1
     assert out == "g0-1 a submitted to research/ada: 3 tasks\ng0-2 b submitted to research/ada: 1 task\n"
-    assert err == "subak: g0-1 finished: 3 finished\nsubak: g0-2 failed: exit code 1\n"
+    assert sorted(err.splitlines()) == [
+        "subak: g0-1 a finished: 3 finished", "subak: g0-2 b failed: exit code 1; subak logs b shows its output"]
     assert run("submit", good, "--wait")[0] == 0
 
 
@@ -91,6 +93,18 @@ def test_at_a_terminal_submit_says_what_waits_and_what_to_type_next(serving, run
     run("cancel", "--all", "-y")
     monkeypatch.setattr("subak.live.client.Client.wait", interrupted)
     assert run("submit", one, "--wait")[2] == "subak: g0-11 goes on; subak cancel g0-11 ends it\n"
+
+
+def test_a_wait_for_several_says_their_ends_in_order(serving, run, write):
+    files = [write(job("[sleep]", name), f"{name}.yaml") for name in ("first", "last", "middle", "middle")]
+    service = serving.services["g0"]
+    for number, (id, code) in enumerate((("g0-2.0", 1), ("g0-3.0", 1), ("g0-0.0", 0), ("g0-1.0", 0))):
+        later(serving, service.finish(id, code), 1 + 0.1 * number)
+    code, _, err = run("submit", *files, "--wait")
+    assert (code, err.splitlines()) == (1, [
+        "subak: g0-2 failed: exit code 1; subak logs g0-2 shows its output",
+        "subak: g0-3 failed: exit code 1; subak logs g0-3 shows its output",
+        "subak: g0-0 first finished", "subak: g0-1 last finished"])
 
 
 def test_rerun_submits_what_was_submitted(serving, run, write, tmp_path, monkeypatch):
@@ -238,7 +252,7 @@ def test_submit_names_the_tasks_that_did_not_finish(serving, run, write):
     code, _, err = run("submit", write(job("[sleep]", more="tasks: 8\n")), "--wait", "--key", "k")
     assert code == 1
     assert err.splitlines() == [
-        "subak: g0-0 failed: 6 finished, 1 failed, 1 cancelled", "subak: g0-0.3 failed: exit code 4",
+        "subak: g0-0 a failed: 6 finished, 1 failed, 1 cancelled; subak logs a shows its output", "subak: g0-0.3 failed: exit code 4",
         "subak: g0-0.6 cancelled: cancelled by its user"]
 
 
@@ -362,6 +376,28 @@ def test_what_follows_a_script_goes_to_it(serving, run, write, monkeypatch, word
     spec = serving.services["g0"].jobs_by_id["g0-0"].spec
     expected = words if command is None else tuple(word.replace("HERE", str(here)) for word in command)
     assert (spec.stages[0].command, spec.metadata.name) == (expected, name)
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("t.py", "--cpu", "0.25"), "--cpu 0.25"), (("t.py", "x", "--name=y", "--cpu", "1"), "--name=y"),
+    (("t.py", "--strict", "--x"), "--strict"), (("t.py", "--", "--cpu", "1"), ""), (("--", "t.py", "--cpu", "1"), ""),
+    (("--cpu", "1", "t.py", "--epochs", "3"), ""), (("make", "--cpu", "1"), "")])
+def test_an_option_behind_a_script_is_said_to_go_to_it(serving, run, write, monkeypatch, words, said):
+    monkeypatch.chdir(write("import sys\n", "t.py").parent)
+    assert run("run", "--detach", *words) == (0, "g0-0\n", said and (
+        f"subak: {said} is given to t.py; put Subak's options before the script (a -- behind it says that all others "
+        "are its own)\n"))
+
+
+@pytest.mark.parametrize(("words", "begin"), [
+    (("t.py", "--epochs", "3"), "No such option: --epochs; a script"), (("t.py", "--", "--epochs"), "--epochs: is no file"),
+    (("t.py --epochs 3",), "t.py --epochs 3: is no file; a script")])
+def test_submit_says_how_a_script_gets_arguments(serving, run, write, monkeypatch, words, begin):
+    monkeypatch.chdir(write("import sys\n", "t.py").parent)
+    code, out, err = run("submit", *words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"subak: {begin}")
+    assert "a script with arguments is submitted by subak run --detach train.py --epochs 3" in err
 
 
 def test_a_script_that_cannot_be_read_is_one_line(serving, run, write, monkeypatch):
@@ -558,7 +594,7 @@ def test_ctrl_c_of_a_wait_says_which_jobs_go_on(serving, run, write, monkeypatch
         self.job(id) if serving.services["g0"].jobs_by_id[id].is_over else interrupted()))
     assert run("submit", files[0], "--wait")[0::2] == (130, "subak: g0-0 goes on; subak cancel g0-0 ends it\n")
     assert run("submit", short, *files[:2], "--wait")[2] == (
-        "subak: g0-1 finished: 1 finished\nsubak: 2 jobs go on; subak cancel g0-2 g0-3 ends them\n")
+        "subak: g0-1 short finished\nsubak: 2 jobs go on; subak cancel g0-2 g0-3 ends them\n")
     assert run("submit", *files, "--wait")[2] == "subak: 6 jobs go on; subak list shows them\n"
     goes_on = "g0-0 goes on; subak cancel g0-0 ends it\n"
     assert run("watch", "g0-0")[0::2] == (130, f"subak: no longer watched; {goes_on}")
@@ -753,6 +789,132 @@ def test_logs_of_a_task_that_is_tried_again(serving, run, write):
     later(serving, service.finish("g0-0.0"))
     assert run("logs", "-f", "g0-0", "--attempt", "1") == (
         0, "one\nanother\n", "subak: g0-0.0 runs again: attempt 2\n")
+
+
+def test_several_jobs_are_followed_at_once(serving, run, write):
+    """A line is never torn, and stands behind the name of its job."""
+    names = [f"train_{number}" for number in range(30)]
+    for name in names:
+        run("submit", write(job("[sleep]", name, "resources: {cpu: 1m}\n")))
+    service = serving.services["g0"]
+
+    async def go():
+        for half in (b"begin-", b"end\n", b"left"):
+            for number in range(30):
+                await service.write(f"g0-{number}.0", half)
+        await service.write("g0-1.0", b"oops", "stderr")
+        for number in reversed(range(30)):
+            await service.finish(f"g0-{number}.0", int(number == 1))
+
+    later(serving, go())
+    code, out, err = run("logs", "-f", *names)
+    assert code == 1
+    assert sorted(out.splitlines()) == sorted(
+        f"{name:<8} | {line}" for name in names for line in ("begin-end", "left"))
+    assert "train_1  | oops" in err.splitlines()
+    assert "subak: train_1 failed: exit code 1; subak logs train_1 shows its output" in err.splitlines()
+    assert "subak: train_0 finished" in err.splitlines() and len(err.splitlines()) == 31
+    code, out, err = run("logs", "-f", "train_0", "g0-2.0", "train_2", "--stdout")
+    assert (code, sorted(out.splitlines())[0::2]) == (
+        0, [f"{name:<9} | begin-end" for name in ("train_0", "train_2", "train_2.0")])
+    assert "subak: train_2.0 finished" in err.splitlines()
+
+
+def test_a_job_that_cannot_be_followed_does_not_end_the_others(serving, run, write, monkeypatch):
+    for name in "ab":
+        run("submit", write(job("[echo, hello]", name)))
+    logs = serving.services["g0"].logs
+
+    async def fails(id, *more):
+        if id == "g0-0.0":
+            raise UnavailableError("its machine does not answer now")
+        return await logs(id, *more)
+
+    monkeypatch.setattr(serving.services["g0"], "logs", fails)
+    code, out, err = run("logs", "-f", "a", "b")
+    assert (code, out) == (4, "b | hello\n")
+    assert sorted(err.splitlines()) == ["subak: a: its machine does not answer now", "subak: b finished"]
+
+
+def test_followed_jobs_of_one_name_go_by_their_ids(serving, run, write):
+    for _ in range(2):
+        run("submit", write(job("[echo, hello]", more="tasks: 2\n")))
+    assert sorted(run("logs", "-f", "g0-0", "g0-1")[1].splitlines()) == [
+        "g0-0 | hello"] * 2 + ["g0-1 | hello"] * 2
+
+
+def test_following_says_that_a_job_failed(serving, run, write):
+    run("submit", write(job("[exit, '3']")))
+    assert run("logs", "-f", "a") == (1, "", "subak: a failed: exit code 3\n")
+
+
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_following_ends_when_nobody_reads_any_more(serving, run, write, names):
+    service = serving.services["g0"]
+    for number, name in enumerate(names):
+        run("submit", write(job("[sleep]", name)))
+        serving.do(service.write(f"g0-{number}.0", b"one\n"))
+    with subprocess.Popen([sys.executable, "-m", "subak", "logs", "-f", *names], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().endswith(b"one\n")
+        process.stdout.close()
+        serving.do(service.write("g0-0.0", b"two\n"))
+        assert process.wait(20) == 141
+        assert process.stderr.read() == b""
+
+
+def test_labels_are_coloured_on_a_terminal(monkeypatch):
+    def written(*pieces, raw=False):
+        below = io.BytesIO()
+        stream = Terminal(below, encoding="utf-8")
+        labels = Labels(["a", "long"])
+        writers = [LabelledWriter(stream, raw, labels, name) for name in ("a", "long")]
+        for piece in pieces:
+            for writer in writers:
+                writer.write(piece)
+        for writer in writers:
+            writer.end()
+        return below.getvalue().decode()
+
+    first, second = "\x1b[36ma    | \x1b[0m", "\x1b[33mlong | \x1b[0m"
+    assert written(b"\r 50%\r\x1b[32m10", b"0%\x1b[0m\r\n\x1b[2J") == (
+        f"{first}100%\n{second}100%\n{first}\\x1b[2J\n{second}\\x1b[2J\n")
+    assert written(b"\x1b[2J", raw=True) == f"{first}\x1b[2J\n{second}\x1b[2J\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert written(b"x" * (1 << 16), b"y") == "".join(
+        f"{name:<4} | {line}\n" for line in ("x" * (1 << 16), "y") for name in ("a", "long"))
+
+
+def test_several_are_watched_until_all_have_ended(serving, run, write):
+    assert run("watch") == (0, "", "subak: no job is open; subak list shows those that have ended\n")
+    run("submit", write(job(name="before")))
+    for name in "ab":
+        run("submit", write(job("[sleep]", name)))
+    service = serving.services["g0"]
+    later(serving, service.finish("g0-2.0"), 0.3)
+    later(serving, service.finish("g0-1.0", 1), 1.4)
+    service.jobs_by_id["g0-1"].version += 1  # a change that cannot be seen
+    for ids in ((), ("a", "b")):
+        code, out, _ = run("watch", *ids)
+        lines = [line.split(" ", 1)[1] for line in out.splitlines()]
+        assert code == 1
+        assert lines[-2:] == ["g0-2 b finished: 1 finished", "g0-1 a failed (exit code 1): 1 failed"]
+        if not ids:
+            assert lines[:-2] == ["g0-1 a running: 1 running", "g0-2 b running: 1 running"]
+
+
+def test_a_change_that_cannot_be_seen_is_no_line(serving, run, write):
+    run("submit", write(job("[sleep]")))
+    service = serving.services["g0"]
+
+    async def change():
+        service.jobs_by_id["g0-0"].version += 1
+        await service.write("g0-0.0", b"")
+
+    later(serving, change(), 0.2)
+    later(serving, service.finish("g0-0.0"), 0.7)
+    assert [line.split(" ", 1)[1] for line in run("watch", "a")[1].splitlines()] == [
+        "g0-0 a running: 1 running", "g0-0 a finished: 1 finished"]
 
 
 def test_watch_ends_with_the_job(serving, run, write):
@@ -1009,6 +1171,40 @@ def test_a_federation_that_is_not_there_or_not_ours(serving, run, monkeypatch):
 HOSTILE = "\x1b[2J[bold]x[/bold]\u202egpj\x9b31m :cat:"
 
 
+def test_a_federation_that_is_stopped_is_not_waited_for(run, tmp_path, monkeypatch):
+    """Unless `subak up` runs there, and its masters are to come."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "subak-federation"
+    folder.mkdir()
+    (folder / "people.token").write_text(new_token(PEOPLE))
+    (folder / "people.token").chmod(0o600)
+    (folder / "client.toml").write_text('address = "http://127.0.0.1:1"\ntoken_file = "people.token"\n')
+    monkeypatch.delenv("SUBAK_ADDRESS", raising=False)
+    monkeypatch.delenv("SUBAK_TOKEN", raising=False)
+    monkeypatch.setattr("subak.live.client.client.PATIENCE_S", 0.5)
+
+    def asked(*more):
+        began = time.monotonic()
+        code, _, err = run("list", *more)
+        return code, err, time.monotonic() - began >= 0.3
+
+    refused = ("subak: http://127.0.0.1:1: cannot be reached: Connection refused; if it was stopped, subak up starts "
+               "it with its jobs\n")
+    stopped = "subak: subak-federation: the federation of this folder is stopped; subak up starts it with its jobs\n"
+    assert asked() == (4, refused, True)
+    (folder / "lock").touch()
+    assert asked() == (4, stopped, False)
+    assert asked("--client", "subak-federation/client.toml") == (4, stopped, False)
+    (folder / "up.pid").write_text(f"{os.getpid()} 1 starting\n")
+    assert asked() == (4, refused, True)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (folder / "up.pid").write_text(f"{gone.pid} 1 ready\n")
+    assert asked() == (4, stopped, False)
+    monkeypatch.setenv("SUBAK_ADDRESS", "http://127.0.0.1:2")
+    assert asked() == (4, refused.replace(":1:", ":2:"), True)
+
+
 def test_no_text_of_a_job_steers_a_terminal(serving, run, write):
     run("submit", write(job("[sleep]")))
     task = serving.services["g0"].jobs_by_id["g0-0"].tasks[0]
@@ -1151,3 +1347,17 @@ def test_what_the_live_part_lacks_is_one_line_and_any_other_module_a_defect(tmp_
     said = f"subak: a live federation needs {module}, which the extra `live` installs"
     assert (done.stderr.startswith(said), "Traceback" in done.stderr) == (is_said, not is_said)
     assert (done.returncode, done.stderr.count("\n") == 1) == ((2, True) if is_said else (1, False))
+
+
+@pytest.mark.parametrize(("word", "hint"), [
+    ("status", "; did you mean list (or describe JOB)?"), ("ps", "; did you mean list (or describe JOB)?"),
+    ("kill", "; did you mean cancel (or down, for the federation)?"), ("submitt", "; did you mean 'submit'?"),
+    ("xyzzy", "")])
+def test_an_unknown_command_names_the_one_that_is_meant(run, word, hint):
+    assert run(word) == (2, "", f"subak: No such command '{word}'{hint} (see subak --help)\n")
+
+
+def test_hints_are_of_commands_that_are_there():
+    names = {each.name for each in app.COMMANDS}
+    assert not names & set(app.MEANT)
+    assert {hint.split()[0] for hint in app.MEANT.values()} <= names

@@ -96,10 +96,24 @@ COMMANDS = (
 )
 
 
+_JOBS, _END, _RUN = "list (or describe JOB)", "cancel (or down, for the federation)", "submit or run"
+_MACHINES = "machines"
+# Words of Slurm, Kubernetes, Docker and shells.
+MEANT = {
+    **dict.fromkeys(("status", "ps", "jobs", "squeue", "get", "ls", "stat", "qstat", "sacct"), _JOBS),
+    **dict.fromkeys(("show", "info"), "describe"),
+    **dict.fromkeys(("kill", "stop", "delete", "rm", "scancel", "qdel"), _END),
+    **dict.fromkeys(("sbatch", "srun", "exec", "qsub"), _RUN),
+    **dict.fromkeys(("nodes", "workers", "sinfo", "top"), _MACHINES),
+    **dict.fromkeys(("log", "tail", "output", "attach"), "logs"), **dict.fromkeys(("wait", "follow"), "watch"),
+    **dict.fromkeys(("retry", "restart", "resubmit", "requeue"), "rerun"), **dict.fromkeys(("start", "serve"), "up"),
+}
+
+
 class _Group(ListedGroup):
     """All of them."""
 
-    listed = COMMANDS
+    listed, meant = COMMANDS, MEANT
 
 
 app = typer.Typer(

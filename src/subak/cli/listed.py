@@ -1,6 +1,7 @@
 """Shows each command as one line of help and loads it when it is called or asked for its own help."""
 import pkgutil
 from collections import UserDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -127,6 +128,7 @@ class ListedGroup(Group):
     """Whoever lists commands gets their lines; whoever calls one, or completes its words, gets the command."""
 
     listed: tuple[Listed, ...] = ()
+    meant: Mapping[str, str] = {}  # by words of other programs: which commands do the same here
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -143,5 +145,11 @@ class ListedGroup(Group):
 
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, ClickCommand | None, list[str]]":
         """Return the command that is called, by its name, and what is left for it."""
+        if args and args[0] not in self.found and not args[0].startswith("-"):
+            from subak.nearest import did_you_mean  # noqa: PLC0415  (most words are right)
+
+            meant = self.meant.get(args[0])
+            hint = f"; did you mean {meant}?" if meant else did_you_mean(args[0], self.found)
+            ctx.fail(f"No such command {args[0]!r}{hint}")
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else self.found[name], rest

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from subak import exit_codes
 from subak.cli.ending import INTERRUPTION, OF_LIVE, CommandEndedError, loading, without_live
@@ -60,7 +61,7 @@ def _exit_code() -> object:
         _fail(str(error), error.exit_code, getattr(error, "details", ()))
     except UsageError as error:
         where = error.ctx.command_path if error.ctx else "subak"
-        _fail(f"{error.format_message().rstrip('.')} (see {where} --help)")
+        _fail(f"{error.format_message().rstrip('.')}{_hint(error)} (see {where} --help)")
     except MemoryError:
         _fail("out of memory")
     except ModuleNotFoundError as error:
@@ -76,6 +77,15 @@ def _exit_code() -> object:
     except SystemExit as ended:  # 1 is what rich and Typer end with when nobody reads what they print any more
         return exit_codes.UNREAD if ended.code == 1 else ended.code
     return None
+
+
+def _hint(error: Any) -> str:
+    """Return what else to say of a command line that is not understood: how a script gets an option of its own."""
+    if getattr(error, "option_name", None) is None or error.ctx is None or error.ctx.info_name != "submit":
+        return ""
+    from subak.cli.live.scripts import HOW_TO_ADD_ARGUMENTS  # noqa: PLC0415  (loads a part that others do without)
+
+    return f"; {HOW_TO_ADD_ARGUMENTS}"
 
 
 def _lacking(error: ModuleNotFoundError) -> str:

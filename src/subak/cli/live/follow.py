@@ -1,7 +1,7 @@
 """`subak logs` and `subak watch`: follow a task's output and a job's progress."""
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +9,15 @@ import typer
 
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
+from subak.cli.live.changes import changes, open_jobs
 from subak.cli.live.named import job_or_task, named
 from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, if_interrupted, opened
-from subak.cli.live.show import counts_text, going_on, remark, show, standing
+from subak.cli.live.show import counts_text, ending_text, going_on, remark, show, standing
+from subak.cli.live.side_by_side import ended, follow_together, labels_of
 from subak.cli.live.writing import OutputWriter, follow_streams, stream_of, write_attempts
 from subak.errors import InputError
 from subak.live.api.errors import UnavailableError
-from subak.live.api.models import FINISHED, STREAMS, TASK_RUNNING, JobView, LogChunk, TaskView
+from subak.live.api.models import FINISHED, STREAMS, TASK_ENDED, TASK_RUNNING, JobView, LogChunk, TaskView
 from subak.report.console import echo
 from subak.report.number_text import counted
 
@@ -30,7 +32,7 @@ def logs(
     ids: Annotated[list[str], typer.Argument(metavar="JOB|TASK...", show_default=False,
                                              help="Such as g0-17.3, or the job's name; of a job all tasks, one after "
                                                   "the other.")],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until all have ended.")] = False,
     stdout: Annotated[bool, typer.Option("--stdout", help="Print only its standard output.")] = False,
     stderr: Annotated[bool, typer.Option(
         "--stderr", help="Print only its standard error (to standard output).")] = False,
@@ -51,6 +53,10 @@ def logs(
     For a job: the output of all its tasks, one after the other; without -f only of tasks that have begun. A task
     whose output cannot be read now is named, and the others are printed; the exit code is then 4.
 
+    With -f, several jobs or tasks are followed at once: each line stands behind the name of its job (NAME.INDEX for a
+    task), and a line says how each ended. The exit code is 1 if one did not finish.
+
+    - `subak logs -f train_0 train_1` follows two jobs at once.
     - `subak logs train_0 train_1` prints what two jobs have written, one after the other, below their names.
     - `subak logs g0-17.3` prints what it has written, to both streams.
     - `subak logs g0-17.3 --tail 20` prints its last 20 lines of each.
@@ -63,6 +69,11 @@ def logs(
     streams = tuple(name for name, only in (("stdout", stdout), ("stderr", stderr)) if only) or STREAMS
     with opened(client) as federation, if_interrupted(
             lambda: f"no longer followed; {going_on(ids)}" if follow else "interrupted"):
+        found = [*{each.id: each for each in [job_or_task(federation, id) for id in ids]}.values()]
+        if follow and len(found) > 1:
+            _follow_several(federation, found, raw, attempt, tail, streams)
+            return
+
         def write(task: str, is_only: bool) -> None:
             if follow:
                 follow_streams(federation.settings, task, raw, attempt, tail, streams)
@@ -71,9 +82,26 @@ def logs(
             if is_only and not any(written):
                 remark([_nothing(federation.task(task))])
 
-        wholes = [_write_one(federation, id, follow, write, len(ids) == 1) for id in ids]
-    if not all(wholes):
-        raise CommandEndedError(exit_codes.NOT_NOW)
+        wholes = [_write_one(federation, each, follow, write, len(found) == 1) for each in found]
+        if not all(wholes):
+            raise CommandEndedError(exit_codes.NOT_NOW)
+        if follow and (end := ended(federation, found[0])).outcome != FINISHED:
+            remark([ending_text(end, _called(end), is_shown=True)])
+            raise CommandEndedError(exit_codes.OTHERWISE)
+
+
+def _follow_several(federation: "Client", found: Sequence[JobView | TaskView], raw: bool, attempt: int, tail: int,
+                    streams: Sequence[str]) -> None:
+    """Follow several at once, until all have ended."""
+    jobs = {each.job: federation.job(each.job).name for each in found if isinstance(each, TaskView)}
+    is_whole, is_good = follow_together(federation.settings, [*zip(labels_of(found, jobs), found, strict=True)],
+                                        raw, attempt, tail, streams)
+    if not (is_whole and is_good):
+        raise CommandEndedError(exit_codes.OTHERWISE if is_whole else exit_codes.NOT_NOW)
+
+
+def _called(found: JobView | TaskView) -> str:
+    return found.name if isinstance(found, JobView) else found.id
 
 
 def _write(federation: "Client", task: str, stream: str, attempt: int, tail: int, raw: bool, is_with_other: bool,
@@ -100,10 +128,9 @@ def _nothing(task: TaskView) -> str:
     return f"{task.id} is {standing(task.state, task.outcome)}, and has written nothing"
 
 
-def _write_one(federation: "Client", id: str, follow: bool, write: Callable[[str, bool], None], is_alone: bool,
-               ) -> bool:
+def _write_one(federation: "Client", found: JobView | TaskView, follow: bool, write: Callable[[str, bool], None],
+               is_alone: bool) -> bool:
     """Write what a job or a task has; return whether all of it could be read. *is_alone*: nothing else is written."""
-    found = job_or_task(federation, id)
     if isinstance(found, JobView):
         return _write_all(federation, found, follow, write, is_alone)
     if not is_alone:
@@ -150,31 +177,48 @@ def _written_so_far(federation: "Client", task: str, stream: str, attempt: int, 
 
 
 def watch(
-    id: Annotated[str, typer.Argument(metavar="JOB", help="Such as g0-17, or its name.", show_default=False)],
+    ids: Annotated[list[str] | None, typer.Argument(
+        metavar="[JOB...]", show_default=False,
+        help="Such as g0-17, or its name [default: all jobs that have not ended].")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", metavar="table|json|yaml",
                                            help="How to print each change.")] = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Print a line whenever a job changes, until it has ended; exit code 1 if it did not finish.
+    """Print a line whenever a job changes, until all have ended; exit code 1 if one did not finish.
 
     - `subak watch g0-17` shows how many tasks wait, run and have ended.
+    - `subak watch train_0 train_1` shows it of two jobs; `subak watch` of all that have not ended by now.
     - `subak submit job.yaml --wait && echo done` waits without a word.
     """
-    checked(id, JOB, "JOB")
-    with opened(client) as federation, if_interrupted(lambda: f"no longer watched; {going_on([id])}"):
-        job = named(federation, id, federation.job, only=JOB)
-        _show_line(job, output)
-        while job.state != "ended":
-            before, job = job.version, federation.wait(job.id, seen=job.version)
-            if job.version != before or job.state == "ended":  # whose version is counted anew
-                _show_line(job, output)
-                time.sleep(PAUSE_S)
-    if job.outcome != FINISHED:
+    for id in ids or ():
+        checked(id, JOB, "JOB")
+    followed: dict[str, JobView] = {}
+    with opened(client) as federation, if_interrupted(
+            lambda: f"no longer watched; {going_on([job.id for job in followed.values() if job.state != TASK_ENDED])}"):
+        found = [named(federation, id, federation.job, only=JOB) for id in ids] if ids else open_jobs(federation)
+        if not found:
+            remark(["no job is open; subak list shows those that have ended"])
+        followed |= {job.id: job for job in found}
+        _watch(federation, followed, output)
+    if any(job.outcome != FINISHED for job in followed.values()):
         raise CommandEndedError(exit_codes.OTHERWISE)
 
 
-def _show_line(job: JobView, output: Output) -> None:
-    if not show(job, output):
-        why = f" ({job.reason})" if job.reason else ""
-        stands = f"{standing(job.state, job.outcome)}{why}: {counts_text(job.counts)}"
-        echo(f"{time.strftime('%H:%M:%S')} {job.id} {job.name} {stands}")
+def _watch(federation: "Client", followed: dict[str, JobView], output: Output) -> None:
+    """Print each change of jobs, and keep each job as it stands; a line that says the same again is left out."""
+    lines: dict[str, str] = {}
+    for job in changes(federation, [*followed.values()]):
+        followed[job.id] = job
+        if show(job, output):
+            continue
+        line = _line(job)
+        if lines.get(job.id) != line:
+            echo(f"{time.strftime('%H:%M:%S')} {line}")
+        lines[job.id] = line
+        if len(followed) == 1 and job.state != TASK_ENDED:
+            time.sleep(PAUSE_S)
+
+
+def _line(job: JobView) -> str:
+    why = f" ({job.reason})" if job.reason else ""
+    return f"{job.id} {job.name} {standing(job.state, job.outcome)}{why}: {counts_text(job.counts)}"

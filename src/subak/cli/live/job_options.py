@@ -11,7 +11,11 @@ GPU = "gpu"  # the resource that --gpus asks for
 PANEL = "The job"
 
 
+OPTIONS_OF_JOBS = ["--strict"]  # and those below, by their long names
+
+
 def _option(name: str, metavar: str, help_: str, *more: str) -> Any:
+    OPTIONS_OF_JOBS.append(name)
     return typer.Option(name, *more, metavar=metavar, show_default=False, help=help_, rich_help_panel=PANEL)
 
 

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from subak.cli.live.job_options import OPTIONS_OF_JOBS
 from subak.errors import InputError
 from subak.live.jobfile.spec import INTERPRETERS
 
@@ -12,6 +13,7 @@ from subak.live.jobfile.spec import INTERPRETERS
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
 FIRST_LINE_BYTES = 4096  # of a script, that are looked at for its first line
 
+HOW_TO_ADD_ARGUMENTS = "a script with arguments is submitted by subak run --detach train.py --epochs 3"
 NEAR = 0.75  # of 1, how alike two names are where one is meant by the other
 
 
@@ -36,6 +38,22 @@ def command_of(words: Sequence[str]) -> list[str]:
     return [*script_command(script), *(words[2:] if words[1:2] == ["--"] else words[1:])]
 
 
+def meant_for_subak(words: Sequence[str]) -> str:
+    """Return a line for a script's argument that looks like an option of the job; empty where none does.
+
+    A -- right behind the script says that its arguments are its own.
+    """
+    script, *rest = words or ("",)
+    if not is_script(script) or rest[:1] == ["--"]:
+        return ""
+    for place, word in enumerate(rest):
+        if word.partition("=")[0] in OPTIONS_OF_JOBS:
+            value = "".join(f" {each}" for each in rest[place + 1:place + 2] if "=" not in word and each[:1] != "-")
+            return (f"{word}{value} is given to {script}; put Subak's options before the script (a -- behind it says "
+                    "that all others are its own)")
+    return ""
+
+
 def folder_of_script(file: str) -> str:
     """Return the folder in which Python would look for modules of a script: where it lies, or the file it is a link to.
 
@@ -51,6 +69,12 @@ def is_absent(name: str) -> bool:
     return not os.path.lexists(name)
 
 
+def has_arguments(name: str) -> bool:
+    """Whether what is given as a file is rather an argument of a script, or a script with its arguments."""
+    first, *others = name.split() or [""]
+    return first.startswith("-") or (bool(others) and is_script(first))
+
+
 def nearest_script(name: str) -> str:
     """Return the script that exists in the folder of *name* and whose name is nearest; empty where none is near."""
     folder, base = os.path.split(name)
@@ -61,6 +85,8 @@ def nearest_script(name: str) -> str:
 
 def no_script(name: str) -> str:
     """Return what is said of a script that is no file here."""
+    if has_arguments(name):
+        return f"{name}: is no file; {HOW_TO_ADD_ARGUMENTS}"
     near = nearest_script(name)
     return f"no file {name} here" + (f"; is {near} meant?" if near else "")
 

@@ -131,6 +131,14 @@ def going_on(ids: Sequence[str]) -> str:
     return f"{counted(len(ids), 'task' if all('.' in id for id in ids) else 'job')} go on; {how}"
 
 
+def ending_text(ended: JobView | TaskView, name: str, is_shown: bool = False) -> str:
+    """Return how a job or a task ended, by its name, and where the output of one that failed is, unless *is_shown*."""
+    counts = counts_text(ended.counts) if isinstance(ended, JobView) and ended.tasks > 1 else ""
+    why = counts or ended.reason.removeprefix("it failed with ")
+    where = "" if is_shown or ended.outcome not in (FAILED, TIMED_OUT) else f"; subak logs {name} shows its output"
+    return f"{name} {ended.outcome}{f': {why}' if why else ''}{where}"
+
+
 def how_larger(reasons: Iterable[str]) -> list[str]:
     """Return what to do where one of the reasons is that no machine is large enough: a line, or none."""
     return [HOW_LARGER] if any(NEVER_FITS in reason for reason in reasons) else []

@@ -1,6 +1,8 @@
 """`subak submit` and `subak run`: submit jobs from files, or one command as a job."""
+import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +12,7 @@ import typer
 
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
+from subak.cli.live.changes import changes
 from subak.cli.live.job_options import (
     ArrayOption,
     CpuOption,
@@ -44,15 +47,17 @@ from subak.cli.live.scripts import (
     UNBUFFERED,
     command_of,
     folder_of_script,
+    has_arguments,
     is_absent,
     is_script,
+    meant_for_subak,
     no_script,
     script_command,
 )
-from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, counts_text, going_on, of_counts, remark, show, why_full
+from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, ending_text, going_on, of_counts, remark, show, why_full
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
-from subak.live.api.models import CANCELLED, FAILED, FINISHED, TIMED_OUT, JobView, TaskView
+from subak.live.api.models import CANCELLED, FAILED, FINISHED, TASK_ENDED, TIMED_OUT, JobView, TaskView
 from subak.report.console import echo
 from subak.report.number_text import count_text, counted
 
@@ -101,7 +106,7 @@ def submit(
 
     - `subak submit train_*.py --cpu 0.25` submits a job for each script, four of which share a core.
     - `subak submit job.yaml` prints the id of the job.
-    - `subak submit train.yaml test.yaml --wait` waits for both, and names each task that did not finish.
+    - `subak submit train.yaml test.yaml --wait` waits for both, and says how each ended as it ends.
     - `subak submit train.sh --array 0-9 --cpu 4 --memory 2Gi` runs a script ten times.
     - `subak submit job.yaml --key nightly-2026-11-22` is safe to repeat, also after a crash of the caller.
     """
@@ -118,12 +123,14 @@ def submit(
             say_what_waits(found, free)
         if is_shown and not wait:
             say_next(found)
-        ended: list[JobView] = [] if wait else found
-        with if_interrupted(lambda: going_on([job.id for job in found[len(ended):]])):
-            for job in found[len(ended):]:
-                ended.append(_waited(federation, job))
-    show(ended, output)
-    if wait and any(job.outcome != FINISHED for job in ended):
+        ended = {job.id: job for job in found}
+        with if_interrupted(lambda: going_on([id for id, job in ended.items() if job.state != TASK_ENDED])):
+            for job in changes(federation, found) if wait else ():
+                ended[job.id] = job
+                if job.state == TASK_ENDED:
+                    _say_end(federation, job, found)
+    show([*ended.values()], output)
+    if wait and any(job.outcome != FINISHED for job in ended.values()):
         raise CommandEndedError(exit_codes.OTHERWISE)
 
 
@@ -160,7 +167,7 @@ def _again(federation: "Client", id: str, output: Output) -> JobView:
 
 def _text_of(file: Path, said: dict[str, object], workdir: str | None) -> bytes:
     """Return the job file that a file is, or the one of the script that it is. Raises InputError."""
-    if is_script(str(file)) and is_absent(str(file)):
+    if is_absent(str(file)) and (is_script(str(file)) or has_arguments(str(file))):
         raise InputError(no_script(str(file)))
     data = file_bytes(file)
     if data.startswith(b"#!"):
@@ -188,13 +195,12 @@ def _warn(job: JobView) -> None:
     remark([*(f"{job.id}: warning: {words}" for words in job.warnings), *[HOW_LARGER][:len(job.warnings)]])
 
 
-def _waited(federation: "Client", job: JobView) -> JobView:
-    while job.state != "ended":
-        job = federation.wait(job.id)
-    remark([f"{job.id} {job.outcome}: {job.reason if job.tasks == 1 and job.reason else counts_text(job.counts)}"])
+def _say_end(federation: "Client", job: JobView, among: Sequence[JobView]) -> None:
+    """Say how a job of several ended, and which of its tasks did not finish; by its name, where no other has that."""
+    name = job.name if sum(each.name == job.name for each in among) == 1 else job.id
+    remark([f"{f'{job.id} ' * (name != job.id)}{ending_text(job, name)}"])
     if job.outcome != FINISHED and job.tasks > 1:
         _name_unfinished(federation, job)
-    return job
 
 
 def _name_unfinished(federation: "Client", job: JobView) -> TaskView:
@@ -249,6 +255,7 @@ def run(
     - `subak run -n 4 --retries 1 -- ./simulate` runs it four times, SUBAK_TASK_INDEX from 0 to 3.
     - `subak run --detach -- sleep 60` prints the id; `subak logs -f ID` follows it.
     """
+    said = sys.argv[:-len(command)][-1:] != ["--"] and meant_for_subak(command)
     text = _job_text(command_of(command), job_fields(
         tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=folder_of(workdir),
         time_limit=time_limit, priority=priority, retries=retries))
@@ -256,6 +263,7 @@ def run(
 
     settings = read_settings(client)
     try:
+        remark([said] if said else [])
         with if_interrupted(lambda: f"interrupted; {SHOWN}"), Client(settings) as federation:
             job = federation.submit(text, file="run", strict=strict)
             _warn(job)

@@ -4,7 +4,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from subak.cli.live.show import remark
 from subak.errors import SubakError
@@ -38,6 +38,10 @@ class OutputWriter:
         else:
             self._show(self.decoder.decode(data))
 
+    def remark(self, words: str) -> None:
+        """Say something on standard error."""
+        remark([words])
+
     def end(self) -> None:
         """Write what is left of the last character."""
         if self.decoder is not None:
@@ -58,11 +62,24 @@ class OutputWriter:
 
     def _show_part(self, part: str) -> None:
         _, again, last = part.rpartition("\r")
-        self.stream.write(CLEAR * (bool(again) and self.is_line_begun) + STEERING.sub(_escaped, last))
+        self.stream.write(CLEAR * (bool(again) and self.is_line_begun) + plain_text(last))
         self.is_line_begun = bool(last) or (self.is_line_begun and not again)
 
 
-def write_attempts(chunks: Iterable[LogChunk], writer: OutputWriter, task: str, begins: bool = True) -> None:
+class Writer(Protocol):
+    """Writes the output of a task."""
+
+    def write(self, data: bytes) -> None:
+        """Write a piece."""
+
+    def end(self) -> None:
+        """Write what was held back."""
+
+    def remark(self, words: str) -> None:
+        """Say something on standard error."""
+
+
+def write_attempts(chunks: Iterable[LogChunk], writer: Writer, task: str, begins: bool = True) -> None:
     """Write what comes of a task, and say where another attempt of it begins, and how much is no longer kept.
 
     *begins*: the first piece was asked for from the beginning on.
@@ -71,10 +88,10 @@ def write_attempts(chunks: Iterable[LogChunk], writer: OutputWriter, task: str, 
     for chunk in chunks:
         if before and chunk.attempt != before:
             writer.end()
-            remark([f"{task} runs again: attempt {chunk.attempt}"])
+            writer.remark(f"{task} runs again: attempt {chunk.attempt}")
             expected = 0
         if expected is not None and chunk.offset > expected:
-            remark([f"{chunk.offset - expected:,} bytes before these are no longer kept"])
+            writer.remark(f"{chunk.offset - expected:,} bytes before these are no longer kept")
         before, expected = chunk.attempt, chunk.next
         writer.write(chunk.data)
 
@@ -88,9 +105,9 @@ def follow_streams(settings: "ClientSettings", task: str, raw: bool, attempt: in
                    streams: Sequence[str] = STREAMS) -> None:
     """Write what a task writes until it has ended: both streams to ours of that name, one alone to standard output.
 
-    Raises SubakError.
+    Raises SubakError, and OSError where nobody reads any more.
     """
-    failed: list[SubakError] = []
+    failed: list[Exception] = []
     threads = [threading.Thread(target=_pump, args=(
         settings, task, stream, OutputWriter(stream_of(stream) if len(streams) > 1 else sys.stdout, raw), attempt,
         tail, failed), daemon=True) for stream in streams]
@@ -99,12 +116,14 @@ def follow_streams(settings: "ClientSettings", task: str, raw: bool, attempt: in
     for thread in threads:
         while thread.is_alive():
             thread.join(HEARD_S)
+            if failed and not isinstance(failed[0], SubakError):
+                raise failed[0]
     if failed:
         raise failed[0]
 
 
 def _pump(settings: "ClientSettings", task: str, stream: str, writer: OutputWriter, attempt: int, tail: int,
-          failed: list[SubakError]) -> None:
+          failed: list[Exception]) -> None:
     """Write a stream of a task as it comes, over a connection of its own."""
     from subak.live.client import Client  # noqa: PLC0415  (see above)
 
@@ -113,8 +132,13 @@ def _pump(settings: "ClientSettings", task: str, stream: str, writer: OutputWrit
             chunks = federation.follow(task, stream, attempt=attempt, tail=tail)
             write_attempts(chunks, writer, task, begins=not tail)
             writer.end()
-    except SubakError as error:
+    except Exception as error:  # raised again by the thread that waits, such as of a closed pipe
         failed.append(error)
+
+
+def plain_text(text: str) -> str:
+    """Return a text with what could steer a terminal shown as escapes."""
+    return STEERING.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:

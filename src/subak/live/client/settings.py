@@ -14,7 +14,7 @@ from subak.live.tokens import PEOPLE, checked_token, read_token
 ADDRESS, TOKEN = "SUBAK_ADDRESS", "SUBAK_TOKEN"  # of the environment; several addresses are separated by commas
 FEDERATION = "SUBAK_FEDERATION"  # of the environment: the folder of a federation that `subak up` has started
 FOLDER = "subak-federation"  # where it is looked for, and made, where nothing else is said
-CLIENT = "client.toml"
+CLIENT, PID, LOCK = "client.toml", "up.pid", "lock"  # in the folder; the latter two of `subak up`
 DEFAULT_ADDRESS = "http://127.0.0.1:7433"
 
 
@@ -30,10 +30,23 @@ class ClientSettings(Struct, frozen=True):
 
     addresses: tuple[str, ...]
     token: str
+    folder: str = ""  # in which `subak up` keeps them, where it does
 
     def __repr__(self) -> str:
         """Say all but the token."""
         return f"ClientSettings({self.addresses})"
+
+    def is_stopped(self) -> bool:
+        """Whether `subak up` keeps the masters, and does not run now."""
+        if not self.folder:
+            return False
+        try:
+            os.kill(int(Path(self.folder, PID).read_text().split()[0]), 0)
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        except (OSError, ValueError, IndexError):  # another user's, or nothing that can be told
+            return False
+        return False
 
 
 def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.environ) -> ClientSettings:
@@ -56,7 +69,9 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
         raise InputError("no federation is named here: subak up starts one in this folder, SUBAK_FEDERATION=FOLDER "
                          f"names another folder's; or set {ADDRESS} and {TOKEN}, or write token_file = \"...\" into "
                          f"{file or home}")
-    return ClientSettings(tuple(checked_address(each) for each in addresses), token)
+    source = (file or home).parent
+    is_kept = addresses == _several((named if file is not None else usual).address) and (source / LOCK).exists()
+    return ClientSettings(tuple(checked_address(each) for each in addresses), token, str(source) if is_kept else "")
 
 
 def usual_file(environment: Mapping[str, str]) -> Path:

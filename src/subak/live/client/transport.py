@@ -46,6 +46,10 @@ class CutOffError(UnavailableError):
     """The connection broke when the question had been sent, so it may have been carried out."""
 
 
+class NotListeningError(UnavailableError):
+    """Nobody listens at the address of a master, so nothing was sent."""
+
+
 class Transport:
     """Connections to masters, one each."""
 
@@ -74,6 +78,9 @@ class Transport:
             except UnavailableError as error:
                 if isinstance(error, CutOffError) and not question.may_repeat:
                     raise
+                if isinstance(error, NotListeningError) and self.settings.is_stopped():
+                    raise UnavailableError(f"{self.settings.folder}: the federation of this folder is stopped; subak "
+                                           "up starts it with its jobs") from None
                 if self.clock() + pause > end:
                     raise
             self.sleep(pause)
@@ -146,9 +153,10 @@ class Transport:
             try:
                 connection.connect()
             except OSError as error:
-                stopped = isinstance(error, ConnectionRefusedError)
-                raise UnavailableError(f"{address}: cannot be reached: {error.strerror or error}"
-                                       + "; if it was stopped, subak up starts it with its jobs" * stopped) from None
+                if isinstance(error, ConnectionRefusedError):
+                    raise NotListeningError(f"{address}: cannot be reached: {error.strerror}; if it was stopped, subak "
+                                            "up starts it with its jobs") from None
+                raise UnavailableError(f"{address}: cannot be reached: {error.strerror or error}") from None
             self.connections[address] = connection
         connection.sock.settimeout(self.timeout_s + wait_s)
         return connection

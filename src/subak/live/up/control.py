@@ -8,7 +8,8 @@ from pathlib import Path
 from subak.errors import InputError, RunError
 from subak.live.agent.processes.proc import send
 from subak.live.client import read_settings
-from subak.live.up.folder import CLIENT, READY, lines_after, runs_in
+from subak.live.client.settings import CLIENT
+from subak.live.up.folder import READY, lines_after, runs_in
 from subak.live.up.picture import Picture, look
 
 LOOK_S = 0.05

@@ -22,6 +22,7 @@ from subak.errors import InputError
 from subak.live.agent.connections import PATH_BYTES_MAX
 from subak.live.agent.processes.proc import ENDED_STATES
 from subak.live.client import ClientSettings, read_settings
+from subak.live.client.settings import CLIENT, PID
 from subak.live.config import (
     FederationFile,
     GlobalMasterFile,
@@ -35,7 +36,7 @@ from subak.live.store.folder import lock_of
 from subak.live.tokens import JOIN, PEOPLE, make_token
 from subak.live.up.plan import HOST, Wish, files_of, name_of, planned, worker_text
 
-FEDERATION, CLIENT, PID = "federation.toml", "client.toml", "up.pid"
+FEDERATION = "federation.toml"
 WORKER = "worker"
 WORKER_FILES = f"{WORKER}-*.toml"
 WITHOUT_WORKER = "this worker does not start, all others do"

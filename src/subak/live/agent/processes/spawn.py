@@ -74,9 +74,15 @@ def find_problem(attempt: AttemptToRun, variables: Mapping[str, str], own_uid: i
     return _find_command(name, variables["PATH"], attempt.folder)
 
 
+def _folders(path: str) -> str:
+    """Return a PATH in a few words: its first folder, and how many more there are."""
+    first, *others = path.split(os.pathsep)
+    return f"{first} and {len(others)} more folders of PATH" if others else first
+
+
 def _find_command(name: str, path: str, folder: str) -> Ending | None:
     if "/" not in name:
-        return None if shutil.which(name, path=path) else _ending(NOT_FOUND, f"{name}: not found in {path}")
+        return None if shutil.which(name, path=path) else _ending(NOT_FOUND, f"{name}: not found in {_folders(path)}")
     file = Path(folder) / name
     if not file.exists():
         return _ending(NOT_FOUND, f"{name}: no such file")
