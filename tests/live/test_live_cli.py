@@ -252,7 +252,8 @@ def test_submit_names_the_tasks_that_did_not_finish(serving, run, write):
     code, _, err = run("submit", write(job("[sleep]", more="tasks: 8\n")), "--wait", "--key", "k")
     assert code == 1
     assert err.splitlines() == [
-        "subak: g0-0 a failed: 6 finished, 1 failed, 1 cancelled; subak logs a shows its output", "subak: g0-0.3 failed: exit code 4",
+        "subak: g0-0 a failed: 6 finished, 1 failed, 1 cancelled; subak logs a shows its output",
+        "subak: g0-0.3 failed: exit code 4",
         "subak: g0-0.6 cancelled: cancelled by its user"]
 
 
@@ -390,7 +391,8 @@ def test_an_option_behind_a_script_is_said_to_go_to_it(serving, run, write, monk
 
 
 @pytest.mark.parametrize(("words", "begin"), [
-    (("t.py", "--epochs", "3"), "No such option: --epochs; a script"), (("t.py", "--", "--epochs"), "--epochs: is no file"),
+    (("t.py", "--epochs", "3"), "No such option: --epochs; a script"),
+    (("t.py", "--", "--epochs"), "--epochs: is no file"),
     (("t.py --epochs 3",), "t.py --epochs 3: is no file; a script")])
 def test_submit_says_how_a_script_gets_arguments(serving, run, write, monkeypatch, words, begin):
     monkeypatch.chdir(write("import sys\n", "t.py").parent)
@@ -1190,17 +1192,15 @@ def test_a_federation_that_is_stopped_is_not_waited_for(run, tmp_path, monkeypat
 
     refused = ("subak: http://127.0.0.1:1: cannot be reached: Connection refused; if it was stopped, subak up starts "
                "it with its jobs\n")
-    stopped = "subak: subak-federation: the federation of this folder is stopped; subak up starts it with its jobs\n"
+    stopped = f"subak: {folder}: the federation of this folder is stopped; subak up starts it with its jobs\n"
     assert asked() == (4, refused, True)
-    (folder / "lock").touch()
-    assert asked() == (4, stopped, False)
-    assert asked("--client", "subak-federation/client.toml") == (4, stopped, False)
     (folder / "up.pid").write_text(f"{os.getpid()} 1 starting\n")
     assert asked() == (4, refused, True)
     gone = subprocess.Popen(["true"])
     gone.wait()
     (folder / "up.pid").write_text(f"{gone.pid} 1 ready\n")
     assert asked() == (4, stopped, False)
+    assert asked("--client", "subak-federation/client.toml") == (4, stopped, False)
     monkeypatch.setenv("SUBAK_ADDRESS", "http://127.0.0.1:2")
     assert asked() == (4, refused.replace(":1:", ":2:"), True)
 

@@ -30,7 +30,17 @@ from subak.live.agent.processes.output import Outputs
 from subak.live.agent.processes.spawn import NOT_EXECUTABLE, NOT_FOUND
 from subak.live.agent.settings import Settings, checked
 from subak.live.api.errors import InvalidError, RefusedError
-from subak.live.config import ClusterEntry, FederationFile, GlobalMasterEntry, QueueEntry, WorkerFile, capacity_of
+from subak.live.config import (
+    ClusterEntry,
+    FederationFile,
+    GlobalMasterEntry,
+    QueueEntry,
+    WorkerFile,
+    capacity_of,
+    decoded,
+    document_of,
+    read,
+)
 from subak.live.jobfile.spec import TASKS
 from subak.live.role.base import DefectError, Drop, within
 from subak.live.role.facts import MACHINE, read_machine
@@ -48,6 +58,7 @@ from subak.live.service.service import GlobalMasterService
 from subak.live.service.views import Known
 from subak.live.torture.case import Case, JobCase, MachineCase
 from subak.live.torture.world import World
+from subak.live.up.plan import worker_text
 from test_live_roles import JOB, number_of, world_of
 from worlds import begin
 
@@ -82,6 +93,30 @@ def test_a_machine_has_as_many_tasks_as_its_file_says_and_half_of_its_attempts_a
     with pytest.raises(InputError, match=r"^capacity.tasks: must be at most 4, half of .* attempts_each .*, not 5$"):
         capacity_of(structs.replace(file, capacity={TASKS: 5}), layout)
     assert structs.replace(layout, rooms=Rooms(attempts_each=1)).tasks_each == 1
+
+
+@pytest.mark.parametrize(("text", "amounts"), [
+    ("cpu = 4\nmemory = '8Gi'\ngpu = 2\ntasks = 3", {"cpu": 4000, "memory": 8192, "gpu": 2, "tasks": 3}),
+    ("cpu = 0.5\nmemory = 8589934592", {"cpu": 500, "memory": 8192}), ("cpu = '500m'", {"cpu": 500}),
+    ("cpu = '4'\ngpu = '2'", {"cpu": 4000, "gpu": 2}), ("", {})])
+def test_amounts_of_a_worker_are_said_as_those_of_jobs(tmp_path, text, amounts):
+    path = tmp_path / "m.toml"
+    head = "name = 'm'\nlocal_masters = ['127.0.0.1:1']\ndata = 'm'\noutput_bytes = '1Mi'\n[capacity]\n"
+    path.write_text(head + text)
+    file = read(path, WorkerFile)
+    assert (file.capacity, file.output_bytes) == (amounts, 1 << 20)
+    path.write_bytes(msgspec.toml.encode(document_of(file)))
+    assert read(path, WorkerFile) == file
+    path.write_text(worker_text("m", ["127.0.0.1:1"], amounts))
+    assert read(path, WorkerFile).capacity == amounts
+
+
+def test_bytes_of_a_history_are_said_as_those_of_jobs():
+    text = ("name = 'f'\nglobal_master = [{name = 'g', http = '127.0.0.1:1'}]\nqueue = [{name = 'q'}]\n"
+            "cluster = [{name = 'a', local_master = '127.0.0.1:2'}]\n[history]\nbytes = %s")
+    assert [decoded(text % bytes, FederationFile).history.bytes for bytes in ("'4Gi'", "4294967296")] == [4 << 30] * 2
+    with pytest.raises(InputError, match=r'^history\.bytes: must be bytes, such as "4Gi", .*, not -1$'):
+        decoded(text % "-1", FederationFile)
 
 
 def test_a_ledger_has_room_for_four_whole_states_and_no_more():

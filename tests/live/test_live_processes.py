@@ -36,7 +36,14 @@ def paper():
 @pytest.mark.parametrize(("name", "before", "after", "words"), [
     ("worker-a1", 'name = "a1"', 'name = "a 1"', "name: must match"),
     ("worker-a1", 'data = ', 'date = ', "unknown field `date`"),
-    ("worker-a1", "cpu = ", "cpu = -", "capacity.cpu: must be from 0"),
+    ("worker-a1", "cpu = ", "cpu = -",
+     'capacity.cpu: must be cores, such as 4, 0.5 or "500m", at most 2,147,483, not -'),
+    ("worker-a1", "cpu = ", "gpu = 1.5 #", "capacity.gpu: must be a whole number from 0 to 2,147,483,647, not 1.5"),
+    ("worker-a1", "cpu = ", "cpu = true #", "at most 2,147,483, not true"),
+    ("worker-a1", "memory = ", "memory = 8192 #",  # as it was said before, in MiB
+     'capacity.memory: must be such as "8Gi" or "512Mi", or bytes, from 1,048,576 on, not 8192'),
+    ("worker-a1", "data = ", 'output_bytes = "x"\ndata = ', "output_bytes: must be bytes, such as "),
+    ("worker-a1", "data = ", 'output_bytes = "1Ki"\ndata = ', "Expected `int` >= 4096 - at `$.output_bytes`"),
     ("worker-a1", "data/a1", "data/" + 120 * "x", "a socket's path at most 107"),
     ("local-master-a", 'cluster = "a"', 'cluster = "z"', "the federation has no cluster 'z'; it has a"),
     ("local-master-a", "standby = false", 'standby = "no"', "Expected `bool`, got `str` - at `$.standby`"),

@@ -16,6 +16,7 @@ from subak.live.agent.processes.proc import ENDED_STATES, all_processes, look_at
 from subak.live.api.errors import ServiceError
 from subak.live.client.client import Client
 from subak.live.client.settings import ClientSettings
+from subak.live.jobfile.quantities import print_amount
 from subak.live.tokens import JOIN, PEOPLE, new_token
 
 PATIENCE_S = 120.0  # for what takes seconds on a machine that is not busy
@@ -79,7 +80,8 @@ class Federation:
             cluster = self.clusters[number % clusters]
             self._add(f"w{number}", WORKER, cluster, {
                 "name": f"w{number}", "local_masters": self.local[cluster], "agent": agent,
-                "capacity": dict(zip(("cpu", "memory"), capacity, strict=True))})
+                "capacity": {name: print_amount(name, amount)
+                             for name, amount in zip(("cpu", "memory"), capacity, strict=True)}})
 
     def _write(self, name: str, content: dict[str, object]) -> Path:
         path = self.folder / f"{name}.toml"

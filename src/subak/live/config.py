@@ -3,7 +3,7 @@
 ```toml
 # federation.toml
 name = "home"
-resources = ["cpu", "memory", "gpu"]        # cpu in thousandths of a core, memory in MiB, others in pieces
+resources = ["cpu", "memory", "gpu"]        # cpu in cores, memory in bytes, others in pieces
 
 [[global_master]]
 name = "g0"
@@ -25,7 +25,7 @@ owner = "g0"                                # left out: the global masters in tu
 
 [history]                                   # of jobs that have ended: left out, as here
 keep = "30d"                                # since their end
-bytes = 4294967296                          # of all of them, on the disk of each global master
+bytes = "4Gi"                               # of all of them, on the disk of each global master
 
 # worker.toml
 name = "node-3"
@@ -33,8 +33,8 @@ local_masters = ["127.0.0.1:7441", "127.0.0.1:7442"]
 token_file = "join.token"
 data = "node-3"
 [capacity]                                  # left out: the cores and the memory of this machine
-cpu = 4000
-memory = 8192
+cpu = 4                                     # cores; 0.5 or "500m" is half of one
+memory = "8Gi"
 tasks = 110                                 # at once; left out: half of [rooms] attempts_each
 [attributes]
 rack = "b"
@@ -43,6 +43,9 @@ rack = "b"
 import math
 import os
 import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -50,18 +53,30 @@ import msgspec
 from msgspec import Meta, Struct
 
 from subak.errors import InputError
-from subak.live.jobfile.quantities import parse_duration
-from subak.live.jobfile.spec import TASKS
+from subak.live.jobfile.quantities import (
+    CPU_UNITS,
+    MEMORY_UNIT,
+    parse_amount,
+    parse_bytes,
+    parse_duration,
+    print_amount,
+)
+from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY, TASKS
 from subak.live.role.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, cluster_of_local, standby_of
 from subak.threads import usable_cores
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,62}")
-AMOUNT_MAX = 2**31 - 1
 HISTORY_BYTES_MIN = 1 << 20
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 T = TypeVar("T")
+PIECES = f"a whole number from 0 to {AMOUNT_MAX:,}"
+BYTES = 'bytes, such as "4Gi", "512Mi" or 4294967296'
+AMOUNTS = {
+    CPU: f'cores, such as 4, 0.5 or "500m", at most {AMOUNT_MAX // CPU_UNITS:,}',
+    MEMORY: f'such as "8Gi" or "512Mi", or bytes, from {MEMORY_UNIT:,} on',
+}
 Handlers = Literal["compiled", "python"]  # python: slower, and nothing is ever compiled, as tests want it
 
 
@@ -201,7 +216,7 @@ class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
     local_masters: tuple[str, ...]
     data: str
     join_token_file: str = "join.token"
-    capacity: dict[str, int] = {}
+    capacity: dict[str, int] = {}  # in units, thousandths of a core and MiB; its file says them as a job file does
     attributes: dict[str, str] = {}
     cgroups: str = "auto"
     agent: str = "processes"  # or none: attempts end at once, for benchmarks
@@ -212,16 +227,48 @@ class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
 def read(path: Path, kind: type[T]) -> T:
     """Return what a file says. Raises InputError with the file, the field and the rule."""
     try:
-        found = msgspec.toml.decode(path.read_bytes(), type=kind)
+        found = decoded(path.read_bytes(), kind)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, InputError) as error:
         raise InputError(f"{path}: {error}") from None
     try:
         check(found)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return found
+
+
+def decoded(data: bytes | str, kind: type[T]) -> T:
+    """Return what the text of a file says; amounts are read as those of job files are, such as 4, 500m and 8Gi.
+
+    Raises InputError for an amount that is none, msgspec.ValidationError and others for all else.
+    """
+    document = msgspec.toml.decode(data)
+    if kind is WorkerFile:
+        capacity = document.get("capacity")
+        for name in capacity if isinstance(capacity, dict) else ():
+            capacity[name] = _amount(capacity[name], f"capacity.{name}", AMOUNTS.get(name, PIECES),
+                                     partial(parse_amount, name))
+    for place, table, name in (("output_bytes", document, "output_bytes"),
+                               ("history.bytes", document.get("history"), "bytes")):
+        if isinstance(table, dict) and name in table:
+            table[name] = _amount(table[name], place, BYTES, parse_bytes)
+    return msgspec.convert(document, kind)
+
+
+def _amount(value: object, place: str, words: str, parse: Callable[[str], int]) -> int:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        with suppress(ValueError):
+            return parse(str(value))
+    shown = repr(value) if isinstance(value, str) else f"{value}".lower()
+    raise InputError(f"{place}: must be {words}, not {shown}")
+
+
+def document_of(file: WorkerFile) -> dict[str, object]:
+    """Return what `read` takes for the file of a worker."""
+    found: dict[str, object] = msgspec.to_builtins(file)
+    return {**found, "capacity": {name: print_amount(name, amount) for name, amount in file.capacity.items()}}
 
 
 def check(file: object) -> None:
@@ -236,9 +283,6 @@ def check(file: object) -> None:
             split_address("local_masters", address)
         if file.agent not in ("processes", "none"):
             raise InputError(f"agent: must be processes or none, not {file.agent!r}")
-        for name, amount in file.capacity.items():
-            if not 0 <= amount <= AMOUNT_MAX:
-                raise InputError(f"capacity.{name}: must be from 0 to {AMOUNT_MAX:,}, not {amount:,}")
 
 
 def _check_federation(file: FederationFile) -> None:

@@ -64,7 +64,7 @@ def worker(
         local_masters = ["127.0.0.1:7434", "127.0.0.1:7435"]    # of its cluster, the standby too
         data = "data/node-3"
         join_token_file = "join.token"
-        capacity = {cpu = 4000, memory = 8192}    # thousandths of a core, MiB; left out: all that there is
+        capacity = {cpu = 4, memory = "8Gi"}      # of cores also 0.5 or "500m"; left out: all that there is
         attributes = {rack = "b"}                 # for constraints of jobs
 
     With `--leave` the machine leaves for good when the worker is told to end (Ctrl-C, SIGTERM): running tasks get their

@@ -14,7 +14,7 @@ from subak.live.tokens import PEOPLE, checked_token, read_token
 ADDRESS, TOKEN = "SUBAK_ADDRESS", "SUBAK_TOKEN"  # of the environment; several addresses are separated by commas
 FEDERATION = "SUBAK_FEDERATION"  # of the environment: the folder of a federation that `subak up` has started
 FOLDER = "subak-federation"  # where it is looked for, and made, where nothing else is said
-CLIENT, PID, LOCK = "client.toml", "up.pid", "lock"  # in the folder; the latter two of `subak up`
+CLIENT, PID = "client.toml", "up.pid"  # in the folder; the latter of a `subak up`, which may have ended
 DEFAULT_ADDRESS = "http://127.0.0.1:7433"
 
 
@@ -69,8 +69,8 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
         raise InputError("no federation is named here: subak up starts one in this folder, SUBAK_FEDERATION=FOLDER "
                          f"names another folder's; or set {ADDRESS} and {TOKEN}, or write token_file = \"...\" into "
                          f"{file or home}")
-    source = (file or home).parent
-    is_kept = addresses == _several((named if file is not None else usual).address) and (source / LOCK).exists()
+    source = (file or home).absolute().parent
+    is_kept = addresses == _several((named if file is not None else usual).address) and (source / PID).exists()
     return ClientSettings(tuple(checked_address(each) for each in addresses), token, str(source) if is_kept else "")
 
 

@@ -46,6 +46,12 @@ def parse_memory(text: str) -> int:
     return _amount(units)
 
 
+def parse_bytes(text: str) -> int:
+    """Return bytes, rounded up, for 4Gi, 512M or a number of bytes."""
+    number, suffix = _match(MEMORY_FORM, text).groups()
+    return ceil(Fraction(number) * SUFFIXES[suffix])
+
+
 def print_memory(amount: int) -> str:
     """Return the shortest text that `parse_memory` takes for the amount, in a power of two."""
     for suffix in ("Pi", "Ti", "Gi"):

@@ -11,7 +11,7 @@ from subak.errors import InputError
 from subak.federation.choices import ROUND_ROBIN
 from subak.live.api.errors import InvalidError, RefusedError
 from subak.live.api.models import Change, Plan
-from subak.live.config import FederationFile, QueueEntry, check
+from subak.live.config import FederationFile, QueueEntry, check, decoded
 from subak.live.role.global_master.global_role import GlobalRole
 from subak.live.role.global_master.queues import QueueSetup, QueuesFact, changed
 from subak.queues.orders import FAIR_ORDERS
@@ -48,7 +48,7 @@ def first_queues(file: FederationFile) -> QueuesFact:
 
 def _read(file: FederationFile, config: bytes) -> FederationFile:
     try:
-        wanted = msgspec.toml.decode(config, type=FederationFile)
+        wanted = decoded(config, FederationFile)
         check(wanted)
         check_order(wanted.order)
     except (msgspec.ValidationError, msgspec.DecodeError, InputError) as error:

@@ -4,7 +4,7 @@
 federation.toml, global-master-*.toml, local-master-*.toml, worker-*.toml    what is started: a process for each
 client.toml, people.token, join.token    for people's commands; for masters and workers
 data/NAME/, log/NAME.log                 of each process
-lock, up.pid                             of the `subak up` that runs here, and whether all is ready
+lock, up.pid                             of the `subak up` that runs here, or ran last, and whether all is ready
 ```
 """
 import contextlib
@@ -29,6 +29,7 @@ from subak.live.config import (
     LocalMasterFile,
     WorkerFile,
     check,
+    decoded,
     read,
     split_address,
 )
@@ -124,8 +125,7 @@ class Home:
         write_whole(self.folder / PID, f"{os.getpid()} {_began(os.getpid())} {state}\n")
 
     def close(self) -> None:
-        """Let others open the folder."""
-        (self.folder / PID).unlink(missing_ok=True)
+        """Let others open the folder; the note stays, by which commands know that the federation has ended."""
         self.lock.close()
 
 
@@ -142,7 +142,7 @@ def _checked(folder: Path, wish: Wish, first_port: int) -> dict[str, str]:
         raise InputError(f"{folder}: its name is too long by {length - PATH_BYTES_MAX} bytes for the sockets in it")
     files = files_of(plan, name_of(folder), free_ports(plan.ports, first_port))
     try:
-        check(msgspec.toml.decode(files[FEDERATION], type=FederationFile))
+        check(decoded(files[FEDERATION], FederationFile))
     except msgspec.ValidationError as error:
         raise InputError(str(error)) from None
     return files

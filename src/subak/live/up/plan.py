@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from subak.errors import InputError
-from subak.live.jobfile.quantities import parse_amount
+from subak.live.jobfile.quantities import parse_amount, print_amount
 from subak.live.jobfile.spec import CPU, MEMORY, TASKS
 from subak.threads import usable_cores
 
@@ -112,10 +112,16 @@ def files_of(plan: Plan, name: str, ports: list[int]) -> dict[str, str]:
 def worker_text(name: str, local_masters: Sequence[str], capacity: Mapping[str, int]) -> str:
     """Return the text of a worker's file; *capacity* in units."""
     masters = ", ".join(map(_text, local_masters))
-    amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {amount}\n"
+    amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {_amount(resource, amount)}\n"
                       for resource, amount in capacity.items())
     return (f'name = {_text(name)}\nlocal_masters = [{masters}]\ndata = {_text(f"data/{name}")}\n'
-            f"[capacity]  # thousandths of a core, MiB\n{amounts}")
+            f"[capacity]  # cores, such as 4, 0.5 or \"500m\", and bytes, such as \"8Gi\"\n{amounts}")
+
+
+def _amount(resource: str, amount: int) -> str:
+    """Return an amount as a file says it."""
+    said = print_amount(resource, amount)
+    return said if isinstance(said, str) and said.isdecimal() else _text(said) if isinstance(said, str) else str(said)
 
 
 def _federation(plan: Plan, name: str, http: list[int], local: dict[str, tuple[str, str]]) -> str:

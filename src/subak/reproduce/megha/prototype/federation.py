@@ -21,6 +21,7 @@ from subak.live.config import (
     RoomsEntry,
     TimingEntry,
     WorkerFile,
+    document_of,
 )
 from subak.live.tokens import JOIN, PEOPLE, make_token, read_token
 from subak.live.up.folder import free_ports
@@ -97,9 +98,9 @@ class Federation:
         local = dict(zip(self.clusters, self.local, strict=True))
         for row, machine in enumerate(self.work.fleet.machines.iter_rows(named=True)):
             attributes = {made.constraint_name(int(number)): "1" for number in met[row].nonzero()[0]}
-            write_toml(WorkerFile(
+            write_toml(document_of(WorkerFile(
                 machine["machine"], (local[machine["cluster"]],), f"data/{machine['machine']}", attributes=attributes,
-                capacity={"cpu": machine["cpu"], "memory": machine["memory"]}, agent="none"),
+                capacity={"cpu": machine["cpu"], "memory": machine["memory"]}, agent="none")),
                 self.folder / f"worker-{machine['cluster']}-{machine['machine']}.toml")
 
     # -- processes -----------------------------------------------------------------------------------------------------
