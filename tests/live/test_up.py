@@ -337,6 +337,34 @@ def test_a_mistake_in_the_file_of_a_worker_keeps_only_that_one_from_starting(lab
     nothing_is_left(lab)
 
 
+def test_a_federation_without_machines_is_not_said_to_be_ready(lab):
+    """Its masters serve; which workers are missing is said, and the exit code tells."""
+    files = [lab.members[name].file for name in ("a1", "a2")]
+    texts = [file.read_text() for file in files]
+    try:
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text.replace("cpu = ", "cpu = -"))
+        up = lab.command("up", lab.folder, "--detach")
+        out, _ = up.communicate(timeout=2 * PATIENCE_S)
+        assert up.returncode == 1
+        assert f"{lab.folder}: masters are ready after " in out
+        assert "but no machine has joined, so all tasks wait" in out
+        assert f"subak: not there: worker a1, worker a2; {lab.folder}/log says why\n" in out
+        assert out.count("this worker does not start, all others do") == 2
+        files[0].write_text(texts[0])
+        assert lab.command("down", lab.folder).wait(PATIENCE_S) == 0
+        up = lab.command("up", lab.folder, "--detach")
+        out, _ = up.communicate(timeout=2 * PATIENCE_S)
+        assert up.returncode == 0
+        assert f"{lab.folder}: ready after " in out
+        assert "subak: not there: worker a2; " in out
+        assert lab.command("down", lab.folder).wait(PATIENCE_S) == 0
+    finally:
+        for file, text in zip(files, texts, strict=True):
+            file.write_text(text)
+    nothing_is_left(lab)
+
+
 def test_a_terminal_shows_all_there_is(lab):
     """A second Ctrl-C kills, and what was drawn is there."""
     try:

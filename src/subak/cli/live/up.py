@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from subak.cli.ending import OF_LIVE, without_live
+from subak import exit_codes
+from subak.cli.ending import OF_LIVE, CommandEndedError, without_live
 from subak.cli.live.options import if_interrupted
 from subak.cli.live.show import remark
 from subak.errors import InputError
@@ -52,7 +53,8 @@ def up(
     One worker has all cores of this machine, and 4/5 of its memory, for tasks. The first start creates the folder, with
     a file for each process; later starts reuse it, and open jobs go on. All ports are on 127.0.0.1. A process that dies
     is restarted. Ctrl-C stops all in order: running tasks are stopped, and start again from the beginning at the next
-    start; a second Ctrl-C kills. The exit code is 0 either way.
+    start; a second Ctrl-C kills. The exit code is 0 either way; of --detach 1 if
+    no machine has joined.
 
     - `subak up` starts one in ./subak-federation; in the same folder `subak run --queue web -- echo hello` asks it.
     - `subak up lab --workers 4 --queue research=2 --queue web` divides this machine among four workers;
@@ -82,18 +84,27 @@ def up(
 
 def _detach(folder: Path) -> None:
     from subak.cli.live.up_screen import how_to_ask  # noqa: PLC0415  (see above)
-    from subak.live.up.control import picture_of, start_detached  # noqa: PLC0415
+    from subak.live.up.control import picture_of, start_detached, workers_of  # noqa: PLC0415
     from subak.live.up.folder import members_of  # noqa: PLC0415
+    from subak.live.up.picture import NO_MACHINE  # noqa: PLC0415
 
     began = time.monotonic()
     arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
     with if_interrupted(lambda: f"interrupted; what was started goes on, and subak down {folder} ends it"):
         pid = start_detached(folder, arguments, READY_S)
-    echo(f"{folder}: ready after {time.monotonic() - began:.1f} s, as process {pid}; subak down {folder} ends it")
-    for words in picture_of(folder).of_before():
+    after = f"after {time.monotonic() - began:.1f} s, as process {pid}"
+    picture, workers = picture_of(folder), workers_of(folder)
+    missing = picture.missing(workers) if picture.masters else []  # as far as can be seen
+    is_without = bool(workers) and len(missing) >= len(workers)
+    echo(f"{folder}: {f'masters are ready {after}, but {NO_MACHINE}' if is_without else f'ready {after}'}; "
+         f"subak down {folder} ends it")
+    for words in picture.of_before():
         echo(words)
     echo(how_to_ask(folder))
-    remark(members_of(folder)[1])
+    remark([*members_of(folder)[1],
+            *[f"not there: {', '.join(missing)}; {folder / 'log'} says why"][:len(missing)]])
+    if is_without:
+        raise CommandEndedError(exit_codes.OTHERWISE)
 
 
 def down(

@@ -9,7 +9,7 @@ from subak.errors import InputError, RunError
 from subak.live.agent.processes.proc import send
 from subak.live.client import read_settings
 from subak.live.client.settings import CLIENT
-from subak.live.up.folder import READY, lines_after, runs_in
+from subak.live.up.folder import READY, WORKER, WORKER_FILES, lines_after, runs_in
 from subak.live.up.picture import Picture, look
 
 LOOK_S = 0.05
@@ -37,7 +37,14 @@ def start_detached(folder: Path, arguments: list[str], seconds: float) -> int:
         if found is not None and found.pid == process.pid and found.state == READY:
             return process.pid
         time.sleep(LOOK_S)
-    raise RunError(f"{folder}: not ready after {seconds:g} s; {log} says why, and `subak down {folder}` ends it")
+    missing = ", ".join(picture_of(folder).missing(workers_of(folder)))
+    raise RunError(f"{folder}: not ready after {seconds:g} s{f': {missing}' if missing else ''}; {log} says why, and "
+                   f"`subak down {folder}` ends it")
+
+
+def workers_of(folder: Path) -> list[str]:
+    """Return the names of the workers of which a folder has files, whether they can be read or not."""
+    return sorted(file.stem.removeprefix(f"{WORKER}-") for file in folder.glob(WORKER_FILES))
 
 
 def picture_of(folder: Path) -> Picture:

@@ -1,5 +1,6 @@
 """Polls the masters for what `subak up` shows, in a thread of its own."""
 import threading
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import structs
@@ -9,6 +10,7 @@ from subak.live.api.models import MachineView, MasterView, QueueView
 from subak.live.client import Client, ClientSettings
 
 EVERY_S, TIMEOUT_S = 0.5, 2.0
+NO_MACHINE = "no machine has joined, so all tasks wait"
 AGAIN = "again from the beginning at subak up"
 
 
@@ -23,6 +25,12 @@ class Picture(NamedTuple):
         """Whether all masters serve, and that many machines may be used."""
         return bool(self.masters) and all(master.state == "ready" for master in self.masters) and (
             sum(machine.state == "ready" for machine in self.machines) >= machines)
+
+    def missing(self, workers: Iterable[str]) -> list[str]:
+        """Return which masters do not serve, and which workers' machines are not ready, by their names."""
+        joined = {machine.name for machine in self.machines if machine.state == "ready"}
+        return [*(master.name for master in self.masters if master.state != "ready"),
+                *(f"worker {name}" for name in workers if name not in joined)]
 
     def of_before(self) -> list[str]:
         """Say that jobs which were open before a start go on: a line, or none."""

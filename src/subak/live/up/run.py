@@ -10,7 +10,7 @@ from subak import exit_codes
 from subak.errors import RunError
 from subak.live.up.children import Child, Children
 from subak.live.up.folder import READY, STARTING, WITHOUT_WORKER, WORKER, Home, lines_after
-from subak.live.up.picture import Picture, Watcher, look
+from subak.live.up.picture import NO_MACHINE, Picture, Watcher, look
 from subak.live.up.signals import Signals
 
 TICK_S = 0.1
@@ -98,8 +98,10 @@ class Up:
         if not self.is_ready and self.watcher.picture.is_ready(workers):
             self.is_ready = True
             self.home.note(READY)
-            self.say(f"ready after {now - self.began:.1f} s: {len(self.watcher.picture.masters)} masters, "
-                     f"{workers} machines")
+            masters = f"after {now - self.began:.1f} s: {len(self.watcher.picture.masters)} masters"
+            machines = sum(machine.state == "ready" for machine in self.watcher.picture.machines)
+            self.say(f"ready {masters}, {machines} machines" if machines else
+                     f"masters are ready {masters}; {NO_MACHINE}")
             self._say_all(self.watcher.picture.of_before())
         self.show(State(self.watcher.picture, self.children.all, self.is_ready, ""))
 
