@@ -390,6 +390,50 @@ def test_an_option_behind_a_script_is_said_to_go_to_it(serving, run, write, monk
         "are its own)\n"))
 
 
+def test_a_variable_without_a_value_is_that_of_the_shell(serving, run, write, monkeypatch):
+    monkeypatch.chdir(write("import sys\n", "t.py").parent)
+    monkeypatch.setenv("DEVICES", "0,1=x")
+    assert run("submit", "t.py", "-e", "DEVICES", "-e", "SEED=7", "-e", "EMPTY=")[0] == 0
+    assert dict(serving.services["g0"].jobs_by_id["g0-0"].spec.stages[0].env) == {
+        "DEVICES": "0,1=x", "SEED": "7", "EMPTY": "", "PYTHONUNBUFFERED": "1"}
+    assert run("submit", "t.py", "-e", "ABSENT") == (
+        2, "", "subak: --env: ABSENT is not set here; set it, or give ABSENT=VALUE\n")
+    assert run("submit", "t.py", "-e", "")[0] == 2
+
+
+def test_another_python_than_that_of_this_shell_is_said(serving, run, write, tmp_path, monkeypatch):
+    """Where a script looks for it by PATH, and the federation is one of `subak up` on this machine."""
+    monkeypatch.chdir(tmp_path)
+    write("import sys\n", "t.py"), write("#!/usr/bin/env python3\n", "e.py"), write("#!/bin/sh\n", "t.sh")
+    write(f"#!{sys.executable}\n", "named.py")
+    folder = tmp_path / "subak-federation"
+    for each in (folder, tmp_path / "theirs", tmp_path / "ours"):
+        each.mkdir()
+        (each / "python3").touch(0o755)
+    (folder / "people.token").write_text(serving.token)
+    (folder / "people.token").chmod(0o600)
+    (folder / "client.toml").write_text(f'address = "{serving.addresses["g0"]}"\ntoken_file = "people.token"\n')
+    monkeypatch.delenv("SUBAK_ADDRESS")
+    monkeypatch.delenv("SUBAK_TOKEN")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'ours'}:/bin")
+    line = (f"subak: it runs with {tmp_path}/theirs/python3, of the shell in which subak up was started, and not with "
+            f"{tmp_path}/ours/python3, of this one: -e PATH takes this one\n")
+    assert run("submit", "t.py")[2] == ""  # nothing is known
+    with subprocess.Popen(["/bin/sleep", "60"], env={"PATH": f"{tmp_path / 'theirs'}:/bin"}) as up:
+        (folder / "up.pid").write_text(f"{up.pid} 1 ready\n")
+        try:
+            for words, said in (
+                    (("submit", "t.sh", "t.py", "e.py"), line), (("run", "-d", "t.py"), line),
+                    (("run", "-d", "python3", "t.py"), line), (("submit", "-e", "PATH", "t.py"), ""),
+                    (("submit", "t.sh", "named.py"), ""), (("run", "-d", "sleep"), ""),
+                    (("run", "-d", sys.executable, "t.py"), "")):
+                assert run(*words)[0::2] == (0, said)
+            monkeypatch.setenv("PATH", f"{tmp_path / 'theirs'}:/bin")
+            assert run("submit", "t.py")[2] == ""
+        finally:
+            up.kill()
+
+
 @pytest.mark.parametrize(("words", "begin"), [
     (("t.py", "--epochs", "3"), "No such option: --epochs; a script"),
     (("t.py", "--", "--epochs"), "--epochs: is no file"),

@@ -231,6 +231,7 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     seen.until("ready after")
     assert run("run", "--resource", "cpu=100m", "--resource", "memory=16Mi", "--", "echo", "hello")[
         :2] == (0, "hello\n")
+    _which_python_a_script_runs_with(lab, run, monkeypatch)
     assert [machine["state"] for machine in msgspec.json.decode(run("machines", "-o", "json")[1])] == ["ready"] * 2
     assert run("up", lab.folder)[2] == f"subak: {lab.folder}: another process uses this folder\n"
     with lab.client() as client:
@@ -253,8 +254,28 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     assert f" {STOPPED}\n" in out
     assert left(lab.folder) == []
     assert lab.stamps("long.0.end") == []
-    assert job.id == "g0-2"
+    assert job.id == "g0-6"
     return stopping, time.time()
+
+
+def _which_python_a_script_runs_with(lab, run, monkeypatch):
+    """The page of jobs says which: that of `subak up`, or of PATH where it is passed on, or of the first line."""
+    script, venv = lab.folder / "where.py", lab.folder / "venv"
+    run_python = "import sys, os; print(sys.prefix, os.environ.get('DEVICES'), os.environ.get('VIRTUAL_ENV'))\n"
+    script.write_text(run_python)
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python3").symlink_to(Path(sys.executable).resolve())
+    (venv / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+    said = [("-e", "PATH"), (str(venv / "bin" / "python3"),), ("-e", "PATH", "-e", "DEVICES")]
+    with monkeypatch.context() as patch:
+        patch.setenv("PATH", f"{venv / 'bin'}:{os.environ['PATH']}")
+        patch.setenv("DEVICES", "7")
+        patch.setenv("VIRTUAL_ENV", str(venv))
+        amounts = ("-r", "cpu=100m", "-r", "memory=64Mi")
+        found = [run("run", *amounts, *words, script)[1] for words in said]
+        script.write_text(f"#!{venv / 'bin' / 'python3'}\n{run_python}")
+        found.append(run("run", *amounts, script)[1])
+    assert found == [f"{venv} None None\n", f"{venv} None None\n", f"{venv} 7 None\n", f"{venv} None None\n"]
 
 
 def _what_ran_runs_again_and_nothing_outlives_kill_nine(lab, stopping, stopped):
@@ -264,9 +285,9 @@ def _what_ran_runs_again_and_nothing_outlives_kill_nine(lab, stopping, stopped):
     assert next(seen.process.stdout).endswith(f" {OF_BEFORE}\n")
     until(lambda: len(lab.stamps("long.0.start")) == 2)
     with lab.client() as client:
-        client.cancel("g0-2")
-        assert client.wait("g0-2").outcome == "cancelled"
-        first, over, second, _ = client.history("g0-2")
+        client.cancel("g0-6")
+        assert client.wait("g0-6").outcome == "cancelled"
+        first, over, second, _ = client.history("g0-6")
         assert [each.what for each in (first, over, second)] == ["began", "attempt stopped", "began"]
         one, two = lab.stamps("long.0.start")
         assert abs(first.at - one) < 1 and stopping < over.at < stopped and abs(second.at - two) < 1

@@ -33,8 +33,9 @@ GpusOption = Annotated[str | None, _option(
     "--gpus", "N", "GPUs of each task, of a federation that has them (subak up --capacity gpu=N) [default: 0].")]
 ResourcesOption = Annotated[list[str] | None, _option(
     "--resource", "NAME=AMOUNT", "Any resource of each task, such as licence=1; once for each.", "-r")]
-EnvOption = Annotated[list[str] | None, _option("--env", "NAME=VALUE", "A variable of its environment; once for each.",
-                                                "-e")]
+EnvOption = Annotated[list[str] | None, _option(
+    "--env", "NAME[=VALUE]", "A variable of its environment, without a value as it is in yours; once for each. -e PATH "
+                             "runs the Python that you would run.", "-e")]
 WorkdirOption = Annotated[str | None, _option(
     "--workdir", "FOLDER", "Where it runs, on its machine [default: the present folder].")]
 TimeLimitOption = Annotated[str | None, _option("--time-limit", "DURATION", "That it may run, such as 90s or 1h30m.")]
@@ -65,7 +66,7 @@ def job_fields(tasks: int | None, array: str | None, cpu: str | None, memory: st
             raise InputError(f"{option}: --resource {resource}={amounts[resource]} says it already")
         amounts[resource] = amount
     said = {**same, "tasks": tasks if array is None else _tasks_of(array), "resources": amounts or None,
-            "env": _pairs(env, "--env") or None}
+            "env": _pairs([_with_value(text) for text in env or ()], "--env") or None}
     return {field: value for field, value in said.items() if value is not None}
 
 
@@ -76,6 +77,15 @@ def _tasks_of(array: str) -> int:
         raise InputError(f"--array: must be 0-N, such as 0-9 for ten tasks, since tasks are counted from 0, "
                          f"not {array!r}")
     return int(found[1]) + 1
+
+
+def _with_value(text: str) -> str:
+    """Return NAME=VALUE, for a NAME alone with its value here. Raises InputError where it has none."""
+    if "=" in text or not text:
+        return text
+    if text not in os.environ:
+        raise InputError(f"--env: {text} is not set here; set it, or give {text}=VALUE")
+    return f"{text}={os.environ[text]}"
 
 
 def _pairs(texts: list[str] | None, option: str) -> dict[str, str]:

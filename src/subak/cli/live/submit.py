@@ -43,6 +43,7 @@ from subak.cli.live.options import (
     if_interrupted,
     opened,
 )
+from subak.cli.live.pythons import other_python
 from subak.cli.live.scripts import (
     UNBUFFERED,
     command_of,
@@ -102,7 +103,8 @@ def submit(
     travels with its job, as it is now; without it, one that ends with .py, .sh, .R, .jl or .pl is run from where it
     lies, as it then is. Either way Python finds modules beside the script. It runs in the present folder, or that of
     --workdir. Of your environment it gets what -e adds; PATH and HOME, and so its Python, are those of the worker (of
-    the shell in which `subak up` was started). For arguments: `subak run --detach train.py --epochs 3`.
+    the shell in which `subak up` was started); `-e PATH` takes your PATH, and so your Python. For arguments: `subak run
+    --detach train.py --epochs 3`.
 
     - `subak submit train_*.py --cpu 0.25` submits a job for each script, four of which share a core.
     - `subak submit job.yaml` prints the id of the job.
@@ -116,6 +118,8 @@ def submit(
                       time_limit=time_limit, priority=priority, retries=retries)
     with opened(client, SHOWN) as federation:
         texts = [_text_of(file, said, workdir) for file in files]
+        remark(other_python(federation.settings, [script_command(str(file)) for file in files
+                                                  if is_script(str(file))], said.get("env")))
         free = free_now(federation) if (is_shown := output == Output.TABLE and is_seen()) else []
         found = [_submitted(federation, text, file, key, strict, output)
                  for file, text in zip(files, texts, strict=True)]
@@ -242,7 +246,8 @@ def run(
 
     It runs in the present folder, or that of --workdir, on its machine, with the files that are there then. Of your
     environment it gets what -e adds; PATH and HOME, and so its Python, are those of the worker (of the shell in which
-    `subak up` was started). For another Python, name it: `subak run .venv/bin/python train.py`.
+    `subak up` was started). `-e PATH` takes your PATH, and so your Python (a venv, conda); or name one: `subak run
+    .venv/bin/python train.py`.
 
     The output of several tasks is shown one task after the other; the exit code is that of the first task that did not
     finish. Ctrl-C cancels all. Its own exit codes: 124, the task ran longer than --time-limit; 125, it could not be
@@ -256,14 +261,15 @@ def run(
     - `subak run --detach -- sleep 60` prints the id; `subak logs -f ID` follows it.
     """
     said = sys.argv[:-len(command)][-1:] != ["--"] and meant_for_subak(command)
-    text = _job_text(command_of(command), job_fields(
+    words, fields = command_of(command), job_fields(
         tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=folder_of(workdir),
-        time_limit=time_limit, priority=priority, retries=retries))
+        time_limit=time_limit, priority=priority, retries=retries)
+    text = _job_text(words, fields)
     from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
 
     settings = read_settings(client)
     try:
-        remark([said] if said else [])
+        remark([*([said] if said else []), *other_python(settings, [words], fields.get("env"))])
         with if_interrupted(lambda: f"interrupted; {SHOWN}"), Client(settings) as federation:
             job = federation.submit(text, file="run", strict=strict)
             _warn(job)
