@@ -1394,8 +1394,8 @@ def test_what_the_live_part_lacks_is_one_line_and_any_other_module_a_defect(tmp_
 
 
 @pytest.mark.parametrize(("word", "hint"), [
-    ("status", "; did you mean list (or describe JOB)?"), ("ps", "; did you mean list (or describe JOB)?"),
-    ("kill", "; did you mean cancel (or down, for the federation)?"), ("submitt", "; did you mean 'submit'?"),
+    ("status", ". Did you mean list (or describe JOB)?"), ("ps", ". Did you mean list (or describe JOB)?"),
+    ("kill", ". Did you mean cancel (or down, for the federation)?"), ("submitt", ". Did you mean 'submit'?"),
     ("xyzzy", "")])
 def test_an_unknown_command_names_the_one_that_is_meant(run, word, hint):
     assert run(word) == (2, "", f"subak: No such command '{word}'{hint} (see subak --help)\n")

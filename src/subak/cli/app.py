@@ -66,7 +66,7 @@ COMMANDS = (
     _live("describe", "jobs", "Show everything about a job, a task or a machine."),
     _live("logs", "follow", "Print the output of tasks, or of all tasks of jobs."),
     _live("watch", "follow",
-          "Print a line whenever a job changes, until it has ended; exit code 1 if it did not finish."),
+          "Print a line whenever a job changes, until all have ended; exit code 1 if one did not finish."),
     _live("cancel", "change",
           "Cancel jobs or tasks; running attempts get SIGTERM, and SIGKILL after their grace period."),
     _live("preempt", "change",

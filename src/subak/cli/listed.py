@@ -145,11 +145,8 @@ class ListedGroup(Group):
 
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, ClickCommand | None, list[str]]":
         """Return the command that is called, by its name, and what is left for it."""
-        if args and args[0] not in self.found and not args[0].startswith("-"):
-            from subak.nearest import did_you_mean  # noqa: PLC0415  (most words are right)
-
-            meant = self.meant.get(args[0])
-            hint = f"; did you mean {meant}?" if meant else did_you_mean(args[0], self.found)
-            ctx.fail(f"No such command {args[0]!r}{hint}")
+        meant = self.meant.get(args[0]) if args else None
+        if meant is not None:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else self.found[name], rest
