@@ -15,7 +15,7 @@ from subak.live.api.models import FINISHED, TASK_ENDED, JobView, TaskView
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client, ClientSettings
 
-HELD_BYTES = 1 << 16  # of a line without an end that are held back; longer ones are cut into several
+UNENDED_BYTES = 1 << 16  # of a line without an end that are held back; longer ones are cut into several
 COLOURS = tuple(f"\x1b[{number}m" for number in (36, 33, 32, 35, 34, 96, 93, 92, 95, 94))  # of labels, in turn
 UNCOLOURED = "\x1b[0m"
 LOOK_S = 0.2  # between two looks at a task whose output has ended, and whose end is not noted yet
@@ -54,9 +54,9 @@ class LabelledWriter:
     def write(self, data: bytes) -> None:
         """Write the lines that a piece completes."""
         *lines, self.rest = (self.rest + data).split(b"\n")
-        while len(self.rest) > HELD_BYTES:
-            lines.append(self.rest[:HELD_BYTES])
-            self.rest = self.rest[HELD_BYTES:]
+        while len(self.rest) > UNENDED_BYTES:
+            lines.append(self.rest[:UNENDED_BYTES])
+            self.rest = self.rest[UNENDED_BYTES:]
         self._show(lines)
 
     def end(self) -> None:
