@@ -72,7 +72,7 @@ def is_absent(name: str) -> bool:
 def has_arguments(name: str) -> bool:
     """Whether what is given as a file is rather an argument of a script, or a script with its arguments."""
     first, *others = name.split() or [""]
-    return first.startswith("-") or (bool(others) and is_script(first))
+    return (first.startswith("-") and name != "-") or (bool(others) and is_script(first))
 
 
 def nearest_script(name: str) -> str:
