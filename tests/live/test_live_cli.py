@@ -15,7 +15,7 @@ import yaml
 
 from serving import Serving
 from subak.cli import app
-from subak.cli.live import up
+from subak.cli.live import jobs, up
 from subak.cli.live.change import _show
 from subak.cli.live.options import Output
 from subak.cli.live.side_by_side import LabelledWriter, Labels
@@ -23,6 +23,7 @@ from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
 from subak.live.api.models import Event, JobView, TaskCounts
 from subak.live.jobfile.command import FEED, from_script
+from subak.live.role.global_master import history
 from subak.live.tokens import PEOPLE, new_token
 from subak.live.up.folder import Home
 from subak.live.up.plan import Wish
@@ -115,13 +116,53 @@ def test_rerun_submits_what_was_submitted(serving, run, write, tmp_path, monkeyp
     stages = "stages: [{name: a, command: [x]}, {name: b, command: [y], depends_on: [a]}]\n"
     run("submit", write(job(more=stages).replace("command: ['true']\n", "")))
     script.unlink()
-    assert run("rerun", "g0-0", "g0-1") == (0, "g0-2 train submitted to web: 4 tasks, as g0-0 was\n"
+    assert run("rerun", "g0-0", "g0-1", "--force") == (0, "g0-2 train submitted to web: 4 tasks, as g0-0 was\n"
                                             "g0-3 a submitted to research/ada: 2 tasks, as g0-1 was\n", "")
     jobs = serving.services["g0"].jobs_by_id
     assert jobs["g0-2"].spec == jobs["g0-0"].spec and jobs["g0-3"].spec == jobs["g0-1"].spec
-    assert msgspec.json.decode(run("rerun", "g0-2", "-o", "json")[1])[0]["id"] == "g0-4"
+    assert msgspec.json.decode(run("rerun", "g0-2", "--force", "-o", "json")[1])[0]["id"] == "g0-4"
     code, _, err = run("rerun", "g0-99")
     assert (code, err) == (3, "subak: there is no job g0-99\n")
+
+
+def test_a_job_that_has_not_ended_is_not_run_again_unawares(serving, run, write):
+    run("submit", write(job("[sleep]"))), run("submit", write(job(name="b"), "b.yaml"))
+    assert run("rerun", "b", "a") == (5, "", "subak: g0-0 a is running; --force submits it again, beside that one\n")
+    assert run("rerun", "--force", "a")[:2] == (0, "g0-2 a submitted to research/ada: 1 task, as g0-0 was\n")
+
+
+def test_only_failed_tasks_run_again_with_their_numbers(serving, run, write):
+    """And of those again only the ones that failed again."""
+    words = '[sh, -c, "echo $SUBAK_TASK_INDEX $1 >&2", x, two]'
+    service = serving.services["g0"]
+    run("submit", write(job(words, "sweep", "tasks: 12\nresources: {cpu: 100m}\n")))
+    for index in range(12):
+        serving.do(service.finish(f"g0-0.{index}", int(index in (3, 10, 11))))
+    assert run("rerun", "--failed", "sweep") == (
+        0, "g0-1 sweep submitted to research/ada: 3 tasks, as g0-0 (of which 3, 10, 11 failed) was\n", "")
+
+    def numbers(id):
+        stage, = service.jobs_by_id[id].spec.stages
+        return [subprocess.run(stage.command, env={**os.environ, "SUBAK_TASK_INDEX": str(index)}, check=True,
+                               stderr=subprocess.PIPE).stderr.decode() for index in range(stage.tasks)]
+
+    assert numbers("g0-1") == ["3 two\n", "10 two\n", "11 two\n"]
+    assert service.jobs_by_id["g0-1"].spec.stages[0].resources == {"cpu": 100}
+    for index in range(3):
+        serving.do(service.finish(f"g0-1.{index}", int(index == 2)))
+    run("rerun", "--failed", "sweep")
+    assert numbers("g0-2") == ["11 two\n"]
+    serving.do(service.finish("g0-2.0", 1))
+    assert run("rerun", "--failed", "g0-2")[1] == "g0-3 sweep submitted to research/ada: 1 task, as g0-2 was\n"
+    serving.do(service.finish("g0-3.0"))
+    assert run("rerun", "--failed", "sweep") == (
+        0, "", "subak: g0-3 sweep: no task has failed, so none runs again\n")
+    stages = "stages: [{name: a, command: ['false'], tasks: 2}, {name: b, command: [y]}]\n"
+    run("submit", write(job(more=stages, name="two").replace("command: ['true']\n", "")))
+    serving.do(service.finish("g0-4.2"))
+    assert run("rerun", "--failed", "two")[0::2] == (
+        2, "subak: --failed: goes with jobs of one stage, and no gang, and g0-4 is another; subak rerun g0-4 runs all "
+           "again\n")
 
 
 def test_a_job_is_called_by_its_name_where_no_other_has_it(serving, run, write, monkeypatch):
@@ -1004,6 +1045,26 @@ def test_history_since(serving, run, write, monkeypatch):
     assert "g0-0" in run("history", "--since", "1970-01-01")[1]
     events = json.loads(run("history", "g0-1", "--since", "5200s", "-o", "json")[1])
     assert [event["what"] for event in events] == ["ended"]
+
+
+def test_history_says_how_long_attempts_ran_and_describe_what_was_stopped(serving, run, write, monkeypatch):
+    """What subak down stopped is not called lost."""
+    assert (jobs.BEGAN, jobs.ATTEMPT_STOPPED) == (history.BEGAN, history.ATTEMPT_STOPPED)
+    run("submit", write(job("[sleep]")))
+    service = serving.services["g0"]
+    service.jobs_by_id["g0-0"].events = [
+        Event(number=number, at=at, id="g0-0.0", what=what, attempt=attempt)
+        for number, (at, what, attempt) in enumerate((
+            (1000.0, "began", 1), (1090.0, "attempt stopped", 1), (1100.0, "began", 2), (1102.5, "attempt lost", 2)))]
+    lines = run("history", "g0-0.0")[1].splitlines()
+    assert [line.rstrip().split("  ")[-1].strip() for line in lines[2:]] == [NOTHING, "90 s", NOTHING, "2.50 s"]
+    view = type(service.jobs_by_id["g0-0"].tasks[0]).view
+    for lost, words in ((1, ["stopped    1 time, with its machine"]), (2, ["stopped    1 time, with its machine",
+                                                                        "lost       1 time"]), (0, [])):
+        monkeypatch.setattr("fake_service.FakeTask.view", lambda task, lost=lost: msgspec.structs.replace(
+            view(task), lost=lost))
+        out = run("describe", "g0-0.0")[1]
+        assert [line.rstrip() for line in out.splitlines() if line.startswith(("stopped", "lost"))] == words
 
 
 def test_explain_and_history_say_why(serving, run, write):

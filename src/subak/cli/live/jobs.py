@@ -1,6 +1,7 @@
 """`subak list`, `subak describe`, `subak history`: show the state and history of jobs and tasks."""
 import re
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -39,7 +40,7 @@ from subak.cli.live.show import (
 )
 from subak.errors import InputError
 from subak.live.api.errors import NotFoundError
-from subak.live.api.models import ID_PATTERN, NAME_PATTERN, JobState, JobView, MachineView, TaskView
+from subak.live.api.models import ID_PATTERN, NAME_PATTERN, Event, JobState, JobView, MachineView, TaskView
 from subak.report.console import echo
 from subak.report.number_text import NOTHING, count_text, counted
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
 TASKS_SHOWN = 20
+BEGAN, ATTEMPT_STOPPED = "began", "attempt stopped"  # words of events
 Standing = Literal[JobState, "finished", "failed", "cancelled", "timed-out", "lost"]
 STATES = get_args(JobState)
 
@@ -113,7 +115,7 @@ def describe(
         if isinstance(found, MachineView):
             _show_machine(found)
         elif isinstance(found, TaskView):
-            _show_task(found)
+            _show_task(found, _stopped(federation, found))
         else:
             _show_job(federation, found)
 
@@ -158,12 +160,18 @@ def _ending(task: TaskView) -> str:
     return task.signal or ("" if task.exit_code is None else str(task.exit_code))
 
 
-def _show_task(task: TaskView) -> None:
+def _stopped(federation: "Client", task: TaskView) -> int:
+    """Return how many attempts of a task were stopped with their machine, as `subak down` does; they count as lost."""
+    return sum(event.what == ATTEMPT_STOPPED for event in federation.history(task.id)) if task.lost else 0
+
+
+def _show_task(task: TaskView, stopped: int) -> None:
     show_facts(f"{task.id}: {standing(task.state, task.outcome)}", [
         ("why", task.reason), ("queue", task.queue), ("stage", task.stage), ("machine", task.machine),
         ("attempts", count_text(task.attempts)), ("signal" if task.signal else "exit code", _ending(task)),
         ("preempted", counted(task.preempted, "time") if task.preempted else ""),
-        ("lost", counted(task.lost, "time") if task.lost else ""),
+        ("stopped", f"{counted(stopped, 'time')}, with its machine" if stopped else ""),
+        ("lost", counted(task.lost - stopped, "time") if task.lost > stopped else ""),
         ("submitted", time_text(task.submitted)), ("started", time_text(task.started)),
         ("ended", time_text(task.ended)), ("took", took_text(task.started, task.ended)),
     ])
@@ -210,9 +218,19 @@ def history(
     if not show(found, output):
         assert job is not None
         echo(f"{id}{f' of {job.name}' if '.' in id else f' {job.name}'}: {standing(job.state, job.outcome)}")
-        show_table(("when", "what of", "what", "machine", "attempt", "why"), [
-            (time_text(event.at), event.id, event.what, event.machine or NOTHING, count_text(event.attempt), event.why)
-            for event in found], right=("attempt",))
+        show_table(("when", "what of", "what", "machine", "attempt", "took", "why"), [
+            (time_text(event.at), event.id, event.what, event.machine or NOTHING, count_text(event.attempt), took,
+             event.why) for event, took in zip(found, _took(found), strict=True)], right=("attempt", "took"))
+
+
+def _took(events: Sequence[Event]) -> Iterator[str]:
+    """Return for each event that ends an attempt how long that ran, as far as its beginning is among them."""
+    began: dict[tuple[str, int], float] = {}
+    for event in events:
+        attempt = event.id, event.attempt
+        if event.what == BEGAN:
+            began[attempt] = event.at
+        yield NOTHING if event.what == BEGAN or attempt not in began else took_text(began.pop(attempt), event.at)
 
 
 def _show_ended(begin: float, limit: int, output: Output, client: Path | None) -> None:

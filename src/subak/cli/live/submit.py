@@ -53,12 +53,14 @@ from subak.cli.live.scripts import (
     is_script,
     meant_for_subak,
     no_script,
+    only_tasks,
     script_command,
 )
 from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, ending_text, going_on, of_counts, remark, show, why_full
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
-from subak.live.api.models import CANCELLED, FAILED, FINISHED, TASK_ENDED, TIMED_OUT, JobView, TaskView
+from subak.live.api.errors import RefusedError
+from subak.live.api.models import CANCELLED, FAILED, FINISHED, LOST, TASK_ENDED, TIMED_OUT, JobView, TaskView
 from subak.report.console import echo
 from subak.report.number_text import count_text, counted
 
@@ -67,6 +69,7 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
 
 SHOWN = "subak list shows what was submitted"  # after Ctrl-C
 UNFINISHED_NAMED = 20  # tasks of a job
+RERUN_MAX, TASKS_NAMED = 4_000, 5  # failed tasks of a job that run again, of 4,096 words of a command; those named
 FULL_S = 2.0  # that a job waits before `subak run` says what for
 
 
@@ -140,32 +143,59 @@ def submit(
 
 def rerun(
     ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Such as g0-17, or its name.", show_default=False)],
+    failed: Annotated[bool, typer.Option("--failed", help="Only the tasks that failed, ran too long or were lost, each "
+                                                          "with its SUBAK_TASK_INDEX.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also jobs that have not ended.")] = False,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
     """Submit jobs again, as they were: command, script, environment, folder, amounts, queue and name.
 
-    All tasks run again, whether they finished or not. A script that was submitted with its text (it begins with #!)
-    runs as it was then; any other file is read as it is now. Of several jobs of one name, the latest runs again.
+    All tasks run again, whether they finished or not, unless --failed says otherwise. A script that was submitted with
+    its text (it begins with #!) runs as it was then; any other file is read as it is now. Of several jobs of one name,
+    the latest runs again. A job that has not ended is refused without --force.
 
     - `subak rerun g0-17` prints the id of the new job.
+    - `subak rerun --failed sweep` runs those tasks again that failed.
     - `subak rerun $(subak list --state failed -o json | jq -r '.items[].id')` runs all failed jobs again.
     """
     for id in ids:
         checked(id, JOB, "JOB")
     with opened(client, SHOWN) as federation:
-        found = [_again(federation, id, output) for id in ids]
-    if output == Output.TABLE and is_seen():
+        wanted = [_to_run_again(federation, id, failed, force) for id in ids]
+        found = [_again(federation, *each, output) for each in wanted if each is not None]
+    if output == Output.TABLE and is_seen() and found:
         say_next(found)
     show(found, output)
 
 
-def _again(federation: "Client", id: str, output: Output) -> JobView:
-    id, file = named(federation, id, lambda id: (id, federation.file(id)), only=JOB, take="latest")
-    job = federation.submit(msgspec.json.encode(file), file=id)
+def _to_run_again(federation: "Client", id: str, only_failed: bool, force: bool) -> tuple[bytes, str, str] | None:
+    """Return the job file that runs a job again, its id, and which tasks it runs; None where there are none."""
+    job, file = named(federation, id, lambda id: (federation.job(id), federation.file(id)), only=JOB, take="latest")
+    if job.state != TASK_ENDED and not force:
+        raise RefusedError(f"{job.id} {job.name} is {job.state}; --force submits it again, beside that one")
+    if not only_failed:
+        return msgspec.json.encode(file), job.id, job.id
+    tasks = sorted(task.index for task in of_counts(federation, job, (FAILED, TIMED_OUT, LOST), RERUN_MAX + 1))
+    if not tasks:
+        remark([f"{job.id} {job.name}: no task has failed, so none runs again"])
+        return None
+    if len(tasks) == job.tasks:
+        return msgspec.json.encode(file), job.id, job.id
+    if len(tasks) > RERUN_MAX:
+        raise InputError(f"--failed: goes with {RERUN_MAX:,} failed tasks at most; subak rerun {job.id} runs all again")
+    if len(job.stages) > 1 or job.stages[0].gang:
+        raise InputError(f"--failed: goes with jobs of one stage, and no gang, and {job.id} is another; subak rerun "
+                         f"{job.id} runs all again")
+    first = ", ".join(map(str, tasks[:TASKS_NAMED])) + (", ..." if len(tasks) > TASKS_NAMED else "")
+    return msgspec.json.encode(only_tasks(file, tasks)), job.id, f"{job.id} (of which {first} failed)"
+
+
+def _again(federation: "Client", text: bytes, id: str, of: str, output: Output) -> JobView:
+    job = federation.submit(text, file=id)
     _warn(job)
     if output == Output.TABLE:
-        echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}, as {id} was")
+        echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}, as {of} was")
     return job
 
 
