@@ -90,7 +90,7 @@ def test_at_a_terminal_submit_says_what_waits_and_what_to_type_next(serving, run
         f"subak: 3 jobs wait for machines: subak explain g0-6 says what is lacking; {SHARE}\n" + them.format("g0-5"))
     assert run("list")[2].startswith("subak: 3 jobs wait for machines: subak explain g0-8 ")
     assert "wait for" not in run("submit", large)[2]
-    assert run("rerun", "g0-0")[2].startswith("subak: subak list shows it; ")
+    assert run("rerun", "--force", "g0-0")[2].startswith("subak: subak list shows it; ")
     run("cancel", "--all", "-y")
     monkeypatch.setattr("subak.live.client.Client.wait", interrupted)
     assert run("submit", one, "--wait")[2] == "subak: g0-11 goes on; subak cancel g0-11 ends it\n"
@@ -192,7 +192,7 @@ def test_of_several_jobs_of_a_name_the_open_one_is_meant_or_else_the_latest(serv
         assert (code, out) == (2, "")
         assert err == ("subak: 3 open jobs are called twice: g0-2 (running), g0-1 (running), g0-0 (running); "
                        "give an id\n")
-    assert run("rerun", "twice")[1] == "g0-3 twice submitted to research/ada: 1 task, as g0-2 was\n"
+    assert run("rerun", "--force", "twice")[1] == "g0-3 twice submitted to research/ada: 1 task, as g0-2 was\n"
     run("cancel", "g0-0", "g0-2", "g0-3")
     assert run("describe", "twice")[1:] == run("describe", "g0-1")[1:]
     assert run("preempt", "twice.0")[1].startswith("g0-1.0 preempted")

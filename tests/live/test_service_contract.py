@@ -140,6 +140,9 @@ def test_jobs_are_found_by_queue_and_name_and_state(one):
     assert ids(queue="web") == ids(name="y") == ids(state="ended") == [web.id]
     assert ids(queue="res") == ids(queue="research/a") == ids(name="z") == ids(state="waiting") == []
     assert ids(queue="web", name="x") == []
+    ended = one.client.job(web.id).ended
+    assert ids(ended_since=ended) == ids(ended_since=1.0) == [web.id]
+    assert ids(ended_since=ended + 0.001) == ids(ended_since=1.0, name="x") == []
 
 
 @pytest.mark.parametrize(("limit", "lengths"), [(1, [1] * 5), (2, [2, 2, 1]), (5, [5]), (9, [5])])

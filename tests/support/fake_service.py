@@ -276,6 +276,7 @@ class FakeService:
         views = [job.view() for job in reversed(self.jobs_by_id.values())]
         return _page([view for view in views if (not wanted.name or view.name == wanted.name)
                       and (wanted.state is None or view.state == wanted.state)
+                      and (not wanted.ended_since or (view.ended or 0) >= wanted.ended_since)
                       and (not wanted.queue or f"{view.queue}/".startswith(f"{wanted.queue}/"))], cursor, limit)
 
     async def specification(self, id):

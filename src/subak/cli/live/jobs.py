@@ -236,8 +236,8 @@ def _took(events: Sequence[Event]) -> Iterator[str]:
 def _show_ended(begin: float, limit: int, output: Output, client: Path | None) -> None:
     """Show the jobs that have ended since a Unix time, the latest to be submitted first."""
     with opened(client) as federation:
-        found = federation.jobs(state="ended", limit=None)
-    jobs = [job for job in found.items if job.ended is not None and job.ended >= begin][:limit]
+        found = federation.jobs(state="ended", limit=limit, ended_since=begin)
+    jobs = found.items
     if not show(jobs, output):
         show_table(("job", "name", "queue", "ended", "how", "tasks", "took", "why"), [
             (job.id, job.name, job.queue, time_text(job.ended), job.outcome, count_text(job.tasks),

@@ -117,9 +117,9 @@ async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job", st
 @get("/v1/jobs", responses=READ, summary="List jobs")
 async def jobs(service: Asked, queue: Word = "", name: Word = "",
                state_: Annotated[JobState | None, QueryParameter(name="state")] = None, cursor: Cursor = "",
-               limit: Limit = PAGE_ITEMS) -> Page[JobView]:
-    """List jobs, the latest first."""
-    return await service.jobs(JobFilter(queue=queue, name=name, state=state_), cursor, limit)
+               limit: Limit = PAGE_ITEMS, ended_since: FromQuery[float] = 0.0) -> Page[JobView]:
+    """List jobs, the latest first; with *ended_since* only those that have ended since that Unix time."""
+    return await service.jobs(JobFilter(queue=queue, name=name, state=state_, ended_since=ended_since), cursor, limit)
 
 
 @get("/v1/jobs/{id:str}", responses=NAMED, summary="Describe a job")

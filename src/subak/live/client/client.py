@@ -90,12 +90,14 @@ class Client:
         return self._ask("GET", f"/v1/jobs/{id}/wait", JobView, query, wait_s=timeout_s)
 
     def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int | None = ITEMS_ASKED,
-             outcome: str = "") -> Found[JobView]:
+             outcome: str = "", ended_since: float = 0.0) -> Found[JobView]:
         """Return the latest *limit* jobs of all masters, the latest first; all of them without a limit.
 
         *outcome*: only those that ended so, such as failed; they are picked here, out of all that have ended.
+        *ended_since*: only those that have ended since this Unix time.
         """
-        query = _said(queue=queue, name=name, state="ended" if outcome else state)
+        query = _said(queue=queue, name=name, state="ended" if outcome else state,
+                      ended_since=f"{ended_since!r}" if ended_since else "")
 
         def of(address: str) -> list[JobView]:
             every = self._pages("/v1/jobs", JobView, query, None if outcome else limit, address)

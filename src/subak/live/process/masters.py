@@ -154,6 +154,7 @@ class GlobalMasterProcess(Master):
             self.say("the store is taking over: no jobs are taken until all that was begun before has ended everywhere")
         ready(address)
         keeper = Keeper(self.file.history, self.store, lambda: role.ended, service.forget, self.say)
+        service.ended_at = keeper.known
         keeping = asyncio.create_task(keeper.run())
         await self.drive(driver)
         keeping.cancel()

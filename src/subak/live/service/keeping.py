@@ -47,7 +47,8 @@ class Keeper:
     async def sweep(self, now: float) -> None:
         """Delete what is not to be kept at *now*, a Unix time."""
         there = set(self.ended())
-        self.known = {number: each for number, each in self.known.items() if number in there}
+        for number in self.known.keys() - there:
+            del self.known[number]
         for part in _slices(sorted(there - self.known.keys())):
             self.known |= await asyncio.to_thread(self._read, part)
         for part in _slices(self.due(now)):

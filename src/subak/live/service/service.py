@@ -4,8 +4,9 @@ What changes anything goes into the role, and is answered when it is on disk. Wh
 of the role, or, of jobs that have ended, from the store.
 """
 import asyncio
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,6 +96,7 @@ class GlobalMasterService:
         self.ends: dict[int, asyncio.Event] = {}  # by job that is open: set when it has ended
         self.ended: dict[int, Known] = {}
         self.tasks_kept = 0  # of those
+        self.ended_at: Mapping[int, tuple[float, int]] = {}  # by job, as far as is known without a look at the disk
 
     # -- what the role does --------------------------------------------------------------------------------------------
 
@@ -292,7 +294,8 @@ class GlobalMasterService:
                     view = await self._viewed(self.role.job_name(number), waiting)
                 except NotFoundError:
                     continue
-                if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state):
+                if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state) and (
+                        not wanted.ended_since or (view.ended is not None and view.ended >= wanted.ended_since)):
                     if len(items) == limit:
                         return Page(items=tuple(items), cursor=str(self._number(items[-1].id)[0]))
                     items.append(view)
@@ -302,6 +305,8 @@ class GlobalMasterService:
         """Whether a job is of a name, a queue and a state, by what is known of it without a view of its tasks."""
         job = self.role.book.of_number.get(number)
         if job is not None and wanted.state not in (None, self.role.book.state(job)):
+            return False
+        if self.ended_at.get(number, (math.inf, 0))[0] < wanted.ended_since:
             return False
         head = (job.spec.queue, job.spec.metadata.name) if job is not None else self.role.heads.get(number)
         return head is None or _is_wanted(*head, wanted)
