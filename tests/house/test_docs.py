@@ -218,7 +218,7 @@ PATH = re.compile(r"`((?:[\w.]+/)*[\w.]+\.(?:py|toml|md))`")  # as pages for dev
 PLACES = (ROOT, ROOT / "src" / "subak", DOCS, ROOT / "tests")
 NAMED = re.compile(r"`(\w+)` (?:of|in) `([\w/]+\.py)`")
 FOR_DEVELOPERS = (ROOT / "ARCHITECTURE.md", *(DOCS / f"{name}.md" for name in (
-    "recipes", "protocol", "testing", "glossary")))
+    "recipes", "protocol", "testing", "glossary", "walkthroughs")))
 
 
 def misnamed(text: str) -> list[str]:

@@ -64,7 +64,7 @@ def simulate_into(  # noqa: PLR0913, PLR0917  (the words of the command)
     folder: Path, scenario: Scenario, name: str, seed: int, inputs: tuple[Workload | StoredWorkload, Fleet],
     on_progress: Callable[[Progress], None] | None = None, overwrite: bool = False, chunks: Chunks = Chunks(),
 ) -> Summary:
-    """Do a run as `do_run`, and write its folder whole or not at all; it is whole before its bound is looked for.
+    """Do a run as `do_run`, and write its folder whole or not at all; its lower bound is added last.
 
     *chunks* are of a run that reads some tasks at a time. Raises InputError for a checkpoint of another run.
     """

@@ -4,8 +4,8 @@ The same four functions serve in the simulator and in a process of its own. A pr
 side by side, each a state of its own. Each kind of role is compiled apart, and is called with the address of what it
 works on (kernels/state.py).
 
-What a message carries of a ledger is read in `ledgers`: where it lies, at the local master, while both are in one
-process; else in a copy, into which whoever receives messages writes what they carry (ledger.py, `bring`).
+Entries of a ledger are read from `ledgers`. In one process that is the local master's own ring. Live it is a copy,
+which `bring` of ledger.py fills from each message first.
 """
 from typing import NamedTuple
 

@@ -246,8 +246,8 @@ def hand_over(submitter: Submitter, jobs: Jobs, first: int, out: Outbox) -> None
 def on_done(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
     """Note how a task has ended, or that it is to be tried again.
 
-    Of a former incarnation only the ends of attempts count: what else it decided, the present one does not know, which
-    may have begun the task meanwhile, and is asked again.
+    Of what a former incarnation of the global master said, only ends of attempts count. Its other decisions the present
+    one does not know, and may have started the task since: it is asked again.
     """
     row, place = message["row"], message["task"] & jobs.mask
     is_present = message["incarnation"] == submitter.scalar[INCARNATION_KNOWN]

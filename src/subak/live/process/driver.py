@@ -1,8 +1,8 @@
 """Drives a role in a process: the clock, the store, the connections, and the order of effects.
 
 One call of the role after the other: what has arrived goes in, what it writes is made durable in a thread of its own,
-and then what it sends and does leaves. What arrives meanwhile waits, and goes in together; so the busier a process is
-the more a write makes durable. Where the disk takes nothing the role stands still until it does.
+and then what it sends and does leaves. What arrives meanwhile waits, and goes in together (group commit). Where the
+disk takes nothing the role stands still until it does.
 """
 import asyncio
 import concurrent.futures
@@ -42,7 +42,7 @@ class Driver:
         self.wires: dict[Peer, Wire] = {}
         self.arrivals: list[tuple[Peer, bytes]] = []
         self.before: list[Callable[[float], None]] = []  # called before each call of the role
-        self.when_written: list[asyncio.Future[None]] = []  # who waits until what the role was told is on disk
+        self.when_written: list[asyncio.Future[None]] = []  # resolved by the next commit
         self.held = Held()
         self.busy_s = 0.0  # in which the role was called, or waited for what it wrote
         self.problem = ""  # why the disk takes nothing

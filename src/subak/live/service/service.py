@@ -126,7 +126,7 @@ class GlobalMasterService:
         self.driver.when_written.append(done)
         self.driver.wake.set()
         try:
-            async with asyncio.timeout(SUBMIT_S):  # not `wait_for`: by its detours the next turn would come first
+            async with asyncio.timeout(SUBMIT_S):  # `wait_for` resumes a turn of the event loop later
                 await done
         except (TimeoutError, StoreError) as error:
             raise UnavailableError(f"the disk does not take it: {self.driver.problem or error}; ask again, under the "

@@ -464,7 +464,7 @@ class GlobalRole(GlobalRoleBase):
         return found
 
     def on_effect(self, kind: int, row: np.void) -> None:
-        """Note that a task was given up: so may be what depends on its stage, which is looked at once."""
+        """Note that a task was given up. Stages that depend on its own may be given up too: look at them now."""
         if kind != GIVEN_UP:
             return
         task = int(row["task"])

@@ -396,7 +396,7 @@ class WorkerRole(PlainRole):
         return float(self.me["heard"]) + self.timing.lease - self.now
 
     def on_events(self, events: Iterable[Event]) -> None:
-        """Take in what has happened at the agent; what was begun is said to run since the order came."""
+        """Take in what has happened at the agent. Begun needs nothing: START has already said that the attempt runs."""
         for event in events:
             if isinstance(event, Exited):
                 self._note_end(event.key, event.ending)
