@@ -12,6 +12,7 @@ import pytest
 
 import asked
 from subak.errors import RunError
+from subak.experiment import workers
 from subak.experiment.spawn import new_pool
 from subak.experiment.workers import DONE, FAILED, STARTED, Here, news_of
 
@@ -139,3 +140,25 @@ def test_without_semaphores_it_is_a_line(monkeypatch):
     monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", refuse)
     with pytest.raises(RunError, match=r"^no processes can be started for runs: .*Permission denied.*/dev/shm$"):
         new_pool(1, print)
+
+
+def test_a_thread_that_a_signal_interrupts_the_start_of_is_known(monkeypatch):
+    """Whoever ends the program looks whether a thread still computes; a signal may fall into the very start of one."""
+    go_on, start = threading.Event(), threading.Thread.start
+
+    def interrupted(thread):
+        start(thread)
+        raise SystemExit(143)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(SystemExit):
+        list(news_of(None, {"a": Here(lambda say: go_on.wait(60))}, 1, kept=False))
+    assert [thread.is_alive() for thread in workers.threads] == [True]
+    go_on.set()
+
+
+def test_threads_that_have_ended_are_forgotten():
+    for _ in range(20):
+        list(news_of(None, {"a": Here(lambda say: None)}, 1, kept=False))
+        workers.threads[-1].join(10)
+    assert len(workers.threads) == 1

@@ -26,7 +26,7 @@ def main() -> None:
 def _leave(code: object) -> None:
     """End at once where a thread still computes: Python would clear away what it uses, and may die of that."""
     workers = sys.modules.get("subak.experiment.workers")
-    if workers and isinstance(code, int) and any(thread.is_alive() for thread in workers.left):
+    if workers and isinstance(code, int) and any(thread.is_alive() for thread in workers.threads):
         with suppress(OSError):
             sys.stdout.flush()
         os._exit(code)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # a process loads what it needs once its variables are set
 
 STARTED, PROGRESS, NOTICE, DONE, FAILED = "started", "progress", "notice", "done", "failed"
 LAST = (DONE, FAILED)  # what is said of a job at its end
-left: list[threading.Thread] = []  # whose jobs nobody waits for any more
+threads: list[threading.Thread] = []  # of jobs; the dead ones are dropped when another begins
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ class _Thread:
         self.fault: BaseException | None = None
         self.pipe, theirs = Pipe()
         self.thread = threading.Thread(target=self._serve, args=(job, theirs), daemon=True)
+        threads[:] = [*(each for each in threads if each.is_alive()), self.thread]  # a signal may come in `start`
         self.thread.start()
 
     def heard(self) -> News:
@@ -101,7 +102,6 @@ class _Thread:
     def end(self) -> None:
         """Let its job end when it next says something."""
         self.pipe.close()
-        left.append(self.thread)
 
     def _serve(self, job: Here, pipe: "Connection[object, object]") -> None:
         def say(news: News) -> None:
