@@ -145,6 +145,23 @@ def test_jobs_are_found_by_queue_and_name_and_state(one):
     assert ids(ended_since=ended + 0.001) == ids(ended_since=1.0, name="x") == []
 
 
+@pytest.mark.parametrize("one", ["real"], indirect=True)
+def test_jobs_that_are_known_to_have_ended_before_are_not_read(one, monkeypatch):
+    ids = [one.client.wait(one.client.submit(job(name=name)).id, timeout_s=20).id for name in "ab"]
+    read, viewed = [], type(one.service)._viewed
+
+    async def noted(service, id, waiting):
+        read.append(id)
+        return await viewed(service, id, waiting)
+
+    monkeypatch.setattr(type(one.service), "_viewed", noted)
+    ended = one.client.job(ids[1]).ended
+    one.service.ended_at = {one.service._number(ids[0])[0]: (5.0, 1)}
+    read.clear()
+    assert [each.id for each in one.client.jobs(ended_since=min(ended, 6.0)).items] == [ids[1]]
+    assert read == [ids[1]]
+
+
 @pytest.mark.parametrize(("limit", "lengths"), [(1, [1] * 5), (2, [2, 2, 1]), (5, [5]), (9, [5])])
 def test_pages_of_jobs_and_tasks_and_what_happened_name_each_once(one, limit, lengths):
     ids = [one.client.submit(job(name=f"j{number}")).id for number in range(4)]

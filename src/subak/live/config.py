@@ -258,7 +258,7 @@ def decoded(data: bytes | str, kind: type[T]) -> T:
 
 
 def _amount(value: object, place: str, words: str, parse: Callable[[str], int]) -> int:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
+    if isinstance(value, str | int | float):
         with suppress(ValueError):
             return parse(str(value))
     shown = repr(value) if isinstance(value, str) else f"{value}".lower()
