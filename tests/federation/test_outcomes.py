@@ -56,7 +56,7 @@ def said(opened, task=0):
 def test_a_failed_attempt_is_tried_again_after_a_while_that_doubles():
     opened = ended([(0, 0.0, 5.0)], [(2, 2.0, NEVER)], terms(retries=3, backoff=1.0))
     assert said(opened) == ("FINISHED", FINISHED_WELL, 3, 2, 7.0, "FINISHED")  # 0 to 2, 3 to 5, 7 to 12
-    assert opened.simulation.clock[0] == pytest.approx(12.0)
+    assert opened.simulation.clock.now == pytest.approx(12.0)
     assert opened.roles.jobs.ending[0]["code"] == 0
 
 
@@ -71,7 +71,7 @@ def test_a_task_that_fails_more_often_than_it_may_has_failed_with_its_exit_code(
 def test_an_attempt_runs_for_no_longer_than_it_may(run_time, outcome, reason):
     opened = ended([(0, 0.0, run_time)], [FINE], terms(run_max=2.0))
     assert said(opened)[:3] == (outcome, reason, 1)
-    assert opened.simulation.clock[0] == pytest.approx(2.0)
+    assert opened.simulation.clock.now == pytest.approx(2.0)
 
 
 def test_a_task_may_run_too_long_as_often_as_it_may_fail():
@@ -84,7 +84,7 @@ def test_a_task_is_cancelled_when_it_comes_and_while_it_runs(cancel_at, attempts
     outcome, reason, begun, *_, status = said(opened)
     assert (outcome, reason, status) == ("CANCELLED", CANCELLED, "GIVEN_UP")
     assert begun <= max(attempts, 1)
-    assert opened.simulation.clock[0] == pytest.approx(end)
+    assert opened.simulation.clock.now == pytest.approx(end)
 
 
 def test_a_task_is_cancelled_while_it_waits_and_the_next_goes_on():

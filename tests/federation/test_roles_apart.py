@@ -10,7 +10,7 @@ from subak.federation.megha.roles import SERVE
 from subak.federation.messages import CROSSES, HANDLER, KINDS, LOCAL_MASTER, NOBODY, ROLES, SPOKEN, SUBMITTER, WORKER
 from subak.federation.serving import compiled_service
 from subak.live.role.local_role import WITHOUT_MACHINE
-from subak.simulator.engine.state import LOOP_DONE, NOW
+from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.torture import INTERVAL, build, failures_of, next_event, random_case
@@ -30,7 +30,7 @@ def recorded(seed, outbox=None):
     recorder = Recorder(opened_case(seed, outbox))
     for _ in range(30_000):
         why, _ = next_event(recorder.opened)
-        if why == LOOP_DONE or recorder.opened.simulation.clock[NOW] > 40.0:
+        if why == LOOP_DONE or recorder.opened.simulation.clock.now > 40.0:
             return recorder
     raise AssertionError("no end")
 

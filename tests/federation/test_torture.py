@@ -51,7 +51,7 @@ from subak.federation.messages import (
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
-from subak.simulator.engine.state import LOOP_DONE, NOW, TIMELINE_LOST
+from subak.simulator.engine.state import LOOP_DONE, TIMELINE_LOST
 from subak.simulator.federated import megha_setup
 from subak.simulator.federated import simulate as federated_run
 from subak.simulator.federated.by_task import states_by_task
@@ -170,7 +170,7 @@ def test_a_refused_preemption_waits_for_the_next_heartbeat_however_many_there_we
         if message["kind"] == REFUSED and message["reason"] == NO_VICTIMS:
             assert masters[message["to"]].task[message["row"]]["tried"] > heard[0]
         if message["kind"] == PREEMPT and message["task"] == 3:
-            asked.append(float(opened.simulation.clock[NOW]))
+            asked.append(opened.simulation.clock.now)
 
     assert statuses(run(*build(case), settings, on_event=note)) == [TASK_FINISHED] * 4
     assert len(asked) == 2
@@ -207,7 +207,7 @@ def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
         message = opened.due[0]
         if HANDLER[message["kind"]] == role and not (role == LOCAL_MASTER and message["to"] != 0):
             answers = opened.out.row[: int(np.argmax(opened.out.row["kind"] == -1))].copy()
-            heard.append((float(opened.simulation.clock[0]), message.copy(), answers))
+            heard.append((float(opened.simulation.clock.now), message.copy(), answers))
 
     plan = FaultPlan(seed=3, loss=0.1, duplication=0.2, reordering=0.2, faults_until=4.0)
     federation = msgspec.structs.replace(case.settings, retry=0.5, lease=4.0, standby=False, local_masters=1)
@@ -336,7 +336,7 @@ def test_measures_end_with_the_last_thing_that_happened_to_a_task():
     opened = run(plain((0, 1, 1), (6, 2, 1)), fleet_of((1,)), Federation(global_masters=1, local_masters=1), plan)
     ended = (opened.simulation.progress.start + opened.simulation.tasks.run_time).max()
     assert statuses(opened) == [TASK_FINISHED] * 2
-    assert opened.simulation.clock[NOW] == ended
+    assert opened.simulation.clock.now == ended
 
 
 def test_there_is_always_room_for_more_messages(monkeypatch):

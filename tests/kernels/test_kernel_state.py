@@ -106,7 +106,7 @@ def test_states_of_a_list_are_of_one_type():
 
 
 def test_a_state_holds_nothing_else():
-    with pytest.raises(TypeError, match="a state holds arrays, numbers, tuples and lists of states, no str"):
+    with pytest.raises(TypeError, match="a state holds arrays, records, numbers, tuples and lists of states, no str"):
         addressed(Inner(np.zeros(1, ROW), "much"))
 
 

@@ -262,7 +262,7 @@ class Promises:
     def __call__(self, simulation, state):
         check_amounts_alone(simulation, state)
         check_profile(simulation, state)
-        now, gangs = simulation.clock[0], state.gangs
+        now, gangs = simulation.clock.now, state.gangs
         ready = set(np.flatnonzero((gangs.missing == 0) | (gangs.until != NOT_RUNNING)).tolist()) | self.ready
         before = min((state.all.place[gang] for gang in ready - self.ready), default=math.inf)
         self.ready = ready
@@ -285,7 +285,7 @@ class Promises:
 
 def check_profile(simulation, state):
     """What the profile says of each time is what runs and what is reserved leave of the machines."""
-    profile, gangs, now = state.profile, state.gangs, simulation.clock[0]
+    profile, gangs, now = state.profile, state.gangs, simulation.clock.now
     if not profile.size[IS_OPEN]:
         assert profile.size[RESERVATIONS] == 0
         return
@@ -401,7 +401,7 @@ def test_a_gang_whose_last_task_comes_later_takes_over_the_reservation_of_one_be
 
     def look(simulation, state):
         watch(simulation, state)
-        now, gangs = simulation.clock[0], state.gangs
+        now, gangs = simulation.clock.now, state.gangs
         for gang in np.flatnonzero(np.isfinite(gangs.reserved)).tolist():
             if (gang, gangs.reserved[gang]) != (seen[-1][1:] if seen else None):
                 seen.append((now, gang, gangs.reserved[gang]))
@@ -416,7 +416,7 @@ def test_one_that_comes_to_stand_behind_ends_no_promise():
 
     def look(simulation, state):
         watch(simulation, state)
-        if simulation.clock[0] == 1:
+        if simulation.clock.now == 1:
             watch.promised[H] = 9.0
 
     with pytest.raises(AssertionError, match="gang 2 is put off at 2"):

@@ -22,7 +22,6 @@ from subak.queues.orders import FAIR_ORDERS
 from subak.queues.tree import Queue, QueueTree, TreeFile, tree_of_paths
 from subak.simulator.engine.attempts import LOST_EVENTS_KEPT
 from subak.simulator.engine.heap import SIZE
-from subak.simulator.engine.state import PREEMPTED_EVER
 from subak.simulator.simulate import simulate
 from trees import nested, problems, truth
 
@@ -327,12 +326,12 @@ def test_a_queue_below_its_guarantee_takes_it_back_and_no_more():
 def test_without_preemptions_it_waits():
     outcome = late_comer(0.0)
     assert outcome.simulation.progress.start[4:].tolist() == [100, 100, 100]
-    assert outcome.simulation.counts[12] == 0
+    assert outcome.simulation.counts.preempted_ever == 0
 
 
 def test_the_cap_is_kept():
     outcome = late_comer(60.0, until=15.0)  # one at once, and one a minute
-    assert outcome.simulation.counts[12] == 1
+    assert outcome.simulation.counts.preempted_ever == 1
 
 
 def losses_of_two_queues(rows, requests, fleet, reclaims):
@@ -395,7 +394,7 @@ def test_ends_of_attempts_that_gave_their_places_are_forgotten():
                       [(1, 0), (1, 0)])
     outcome = simulate(workload, fleet_of((2, 1), resources=TWO), find_scheduler("mch"), reclaims_per_hour=3600.0,
                        until=3000.0, check=look)
-    assert outcome.simulation.counts[PREEMPTED_EVER] == LOST_EVENTS_KEPT + 8
+    assert outcome.simulation.counts.preempted_ever == LOST_EVENTS_KEPT + 8
 
 
 def late_comer_to_a_rack(rack, tasks, asked):

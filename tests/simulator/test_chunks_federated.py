@@ -34,7 +34,7 @@ from subak.simulator.chunks.arrays import own_arrays, packed, take_on, unpacked
 from subak.simulator.chunks.checkpoint import Checkpoint
 from subak.simulator.chunks.federated import FederatedRun, Inputs, list_stages
 from subak.simulator.chunks.run import Cut, run_in_chunks
-from subak.simulator.engine.state import LOOP_UNREAD, UNREAD_FROM
+from subak.simulator.engine.state import LOOP_UNREAD
 from subak.simulator.federated.fault_plan import Crash, FaultPlan
 from subak.simulator.federated.fault_plan import Cut as NetworkCut
 from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, release_slot, with_more_room
@@ -313,7 +313,7 @@ def a_run(tmp_path, chunk=40, **federation):
 def test_a_place_is_kept_while_anybody_names_its_task(tmp_path, who):
     run, whole = a_run(tmp_path, preemption="strict")
     run.read(0, whole.part(0, 40))
-    run.simulation.clock[UNREAD_FROM] = whole.arrival(40)
+    run.simulation.clock.unread_from = whole.arrival(40)
     while run.step(1000) != LOOP_UNREAD:
         pass
     ended, network, roles = run.ended(), run.opened.network, run.roles
@@ -338,7 +338,7 @@ def test_who_goes_on_is_where_the_other_was(tmp_path):
     """With as many places, and as many messages on their way as there was made room for."""
     run, whole = a_run(tmp_path)
     run.read(0, whole.part(0, 40))
-    run.simulation.clock[UNREAD_FROM] = whole.arrival(40)
+    run.simulation.clock.unread_from = whole.arrival(40)
     run.step(300)
     run.opened.network = with_more_room(run.opened.network)
     other, _ = a_run(tmp_path, chunk=7)

@@ -9,13 +9,7 @@ from subak.placement.claims import TASK_FINISHED, TASK_RUNNING
 from subak.simulator.engine.attempts import LOST_EVENTS_KEPT
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    FREED_NOW,
     LOOP_LOSSES_FULL,
-    LOSSES,
-    NEXT_CHANGE,
-    RUNNING_NOW,
 )
 from subak.simulator.federated.loop import begin, halt, let_wait
 from subak.simulator.federated.megha_setup import MEGHA
@@ -32,7 +26,8 @@ def test_a_task_may_be_preempted_any_number_of_times(tasks):
         let_wait(sim, net, task)
         begin(sim, net, task, 0)
     for number in range(3 * sim.events.slot.size):
-        sim.counts[[LOSSES, ARRIVED_NOW, ENDED_NOW, FREED_NOW]] = 0  # as with the next event
+        for name in ("losses", "arrived_now", "ended_now", "freed_now"):  # as with the next event
+            setattr(sim.counts, name, 0)
         halt(sim, net, number % tasks, 0, PREEMPTED)
         begin(sim, net, number % tasks, 0)
         assert sim.events.size[SIZE] <= 2 * tasks + LOST_EVENTS_KEPT + 1
@@ -49,16 +44,16 @@ def test_there_is_room_for_an_end_that_was_lost_with_its_machine(running):
     opened = open_federated(plain((0, 1, 1), *[(0, 1e9, 1)] * running, (99, 1, 1)), fleet,
                             MEGHA, Federation(global_masters=1, local_masters=1), 1, 10.0, np.inf, compiled=False)
     sim, net = opened.simulation, opened.network
-    while sim.counts[NEXT_CHANGE] == 0:
+    while sim.counts.next_change == 0:
         opened.step(1)
-    assert sim.counts[RUNNING_NOW] == running and sim.claims.status[0] == TASK_FINISHED
+    assert sim.counts.running_now == running and sim.claims.status[0] == TASK_FINISHED
     lost = sim.losses.task.size
-    sim.counts[LOSSES] = lost  # as many before as the loop goes on with
+    sim.counts.losses = lost  # as many before as the loop goes on with
     while opened.step(1) == LOOP_LOSSES_FULL:
         lost -= 1
-        sim.counts[LOSSES] = lost
+        sim.counts.losses = lost
     for task in range(1, running + 1):
         halt(sim, net, task, int(sim.progress.machine[task]), PREEMPTED)
     begin(sim, net, 0, 0)
-    assert sim.counts[LOSSES] == lost + running + 1 <= sim.losses.task.size
+    assert sim.counts.losses == lost + running + 1 <= sim.losses.task.size
     assert sim.claims.status[0] == TASK_RUNNING

@@ -46,7 +46,7 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
      "return bool(size[RING] < ledger.entry.size and 2 * (size[VERSION] - size[NEEDED_FROM]) > size[RING])",
      "size[VERSION] - size[NEEDED_FROM]  ->  size[VERSION] + size[NEEDED_FROM]"): "to look again finds the same",
     ("drop_dead",
-     "while sim.counts[LOST_EVENTS] > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):",
+     "while sim.counts.lost_events > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):",
      "0  ->  -1"): "there are as many events of lost attempts as are counted",
     ("in_one_block", "block = _at_a_line(int(ends.max(initial=0)))", "0  ->  1"): ONLY_ROOM,
     ("_memory", "return build_memory((0, 0), (0, 0), numbers)", "0  ->  1"): UNREAD,
@@ -86,11 +86,11 @@ EQUIVALENT: dict[tuple[str, str, str] | tuple[str, str, str, int], str] = {
         "who may take lacks something, so the order is all that matters",
     ("excess", "while node > 0 and not is_above(fair, node, fair.queue[leaf]):", "0  ->  -1"):
         "the root is above every queue",
-    ("reclaim_places", "if sim.counts[PREEMPTED_EVER] > before:",
-     "sim.counts[PREEMPTED_EVER] > before  ->  sim.counts[PREEMPTED_EVER] >= before"):
+    ("reclaim_places", "if sim.counts.preempted_ever > before:",
+     "sim.counts.preempted_ever > before  ->  sim.counts.preempted_ever >= before"):
         "where nothing was preempted nothing is left to be served",
-    ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  1"): ONLY_ROOM,
-    ("replace", "sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen", "0  ->  -1"): ONLY_ROOM,
+    ("replace", "sim.counts.arrived_now, sim.counts.ended_now = 0, 0  # they have been seen", "0  ->  1"): ONLY_ROOM,
+    ("replace", "sim.counts.arrived_now, sim.counts.ended_now = 0, 0  # they have been seen", "0  ->  -1"): ONLY_ROOM,
     ("_winner", "return f\"All schedulers have the same {title.removeprefix('lowest ')}, {text(ranked[0][0])}.\"",
      "0  ->  -1"): "they read the same",
     ("dominant_share", "largest = 0.0", "0.0  ->  -1.0"): "where nothing is present nobody holds anything",

@@ -40,7 +40,7 @@ from subak.fleet.table import make_fleet
 from subak.placement.claims import STATUSES
 from subak.resources import Resource
 from subak.simulator.engine.heap import SEQUENCE, SIZE, insert
-from subak.simulator.engine.state import LOOP_DONE, NOW
+from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.failures.planned import Planned
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.delay_line import PUT, TAKEN, all_events
@@ -243,7 +243,7 @@ def trace(text):
     while why != LOOP_DONE:
         why, handled = next_event(opened)
         watch(handled, opened.due[0])
-        aim(opened.network, opened.simulation.clock[NOW])
+        aim(opened.network, opened.simulation.clock.now)
         if handled:
             said = event_words(opened, script.hidden)
             if said and script.all:

@@ -14,7 +14,6 @@ from subak.placement.claims import (
 )
 from subak.queues.lanes import ACTIVE_LANES, NOBODY
 from subak.simulator.engine.heap import SIZE
-from subak.simulator.engine.state import FREED_NOW, LOST_EVENTS, NEXT_ARRIVAL, NOW, RUNNING_NOW, UNTIL, WAITING_NOW
 
 
 def check(simulation, lanes):
@@ -81,7 +80,7 @@ class Watch:
 
 
 def now(simulation):
-    return float(simulation.clock[NOW])
+    return simulation.clock.now
 
 
 def fitting(simulation, task):
@@ -215,12 +214,12 @@ def check_frontiers(simulation):
 def check_counts(simulation):
     """Arrived = blocked + waiting + running + finished + unplaceable, and the counters equal the statuses."""
     status, count = simulation.claims.status, simulation.counts
-    arrived = int(count[NEXT_ARRIVAL])
+    arrived = count.next_arrival
     tally = {name: int((status[:arrived] == code).sum()) for code, name in enumerate(STATUSES)}
     assert tally["NOT_ARRIVED"] == 0, f"{tally['TASK_NOT_ARRIVED']} of the first {arrived} tasks have not arrived"
     assert sum(tally.values()) == arrived, f"{arrived} arrived, but {tally}"
-    assert count[WAITING_NOW] == tally["WAITING"], f"{count[WAITING_NOW]} wait, the statuses say {tally}"
-    assert count[RUNNING_NOW] == tally["RUNNING"], f"{count[RUNNING_NOW]} run, the statuses say {tally}"
+    assert count.waiting_now == tally["WAITING"], f"{count.waiting_now} wait, the statuses say {tally}"
+    assert count.running_now == tally["RUNNING"], f"{count.running_now} run, the statuses say {tally}"
     later = status[arrived:]
     absent = (later == TASK_NOT_ARRIVED) | (later == TASK_UNPLACEABLE)
     assert absent.all(), f"a task runs before its arrival: {later.tolist()}"
@@ -229,7 +228,7 @@ def check_counts(simulation):
     by_shape = np.bincount(simulation.tasks.shape[status == TASK_WAITING], minlength=shapes)
     noted = simulation.record.waiting_by_shape
     assert (by_shape == noted).all(), f"waiting by shape {noted.tolist()}, the statuses say {by_shape.tolist()}"
-    freed = simulation.step.freed[: count[FREED_NOW]].tolist()
+    freed = simulation.step.freed[: count.freed_now].tolist()
     assert sorted(freed) == np.flatnonzero(simulation.step.is_freed).tolist(), f"freed {freed} differs from its flags"
 
 
@@ -243,8 +242,8 @@ def check_attempts(simulation):
     live = [task for _, sequence, task, _ in slots if status[task] == TASK_RUNNING and progress.event[task] == sequence]
     running = np.flatnonzero(status == TASK_RUNNING).tolist()
     assert sorted(live) == running, f"running {running}, live events of {sorted(live)}"
-    assert size - len(live) == simulation.counts[LOST_EVENTS], (
-        f"{simulation.counts[LOST_EVENTS]} events of lost attempts noted, the heap has {size - len(live)}")
+    assert size - len(live) == simulation.counts.lost_events, (
+        f"{simulation.counts.lost_events} events of lost attempts noted, the heap has {size - len(live)}")
     finish = {task: time for time, sequence, task, _ in slots if progress.event[task] == sequence}
     time = now(simulation)
     for task in running:
@@ -258,7 +257,7 @@ def check_attempts(simulation):
         [end_of(simulation, task) for task in np.flatnonzero(ended)])
     assert (finished <= time).all(), f"a task finished after now ({time})"
     assert (progress.attempts[ended | (status == TASK_RUNNING)] >= 1).all(), "a task ran without an attempt"
-    assert time <= simulation.clock[UNTIL], f"now {time} is after the last instant {simulation.clock[UNTIL]}"
+    assert time <= simulation.clock.until, f"now {time} is after the last instant {simulation.clock.until}"
 
 
 def check_stages(simulation):

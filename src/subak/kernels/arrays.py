@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from subak.records import Numbers
+
 LARGE = 1 << 22  # bytes of an array for which NumPy asks for large pages
 LINE = 64  # bytes that a processor's cache takes at once
 
 
 def arrays_of(state: object, name: str = "") -> dict[str, np.ndarray]:
-    """Return every array of a state of tuples and lists, by its place in them."""
+    """Return every array of a state of tuples and lists, and each record as an array of one, by its place in them."""
     if isinstance(state, np.ndarray):
         return {name: state}
+    if isinstance(state, Numbers):
+        return {name: state.array}
     return {place: array for key, each in _members(state).items()
             for place, array in arrays_of(each, f"{name}/{key}").items()}
 
@@ -24,6 +28,8 @@ def with_arrays(state: Any, arrays: dict[str, np.ndarray], name: str = "") -> An
     """Return a state with *arrays* (by `arrays_of`) in the place of its own."""
     if isinstance(state, np.ndarray):
         return arrays[name]
+    if isinstance(state, Numbers):
+        return type(state).at(arrays[name])
     members = [with_arrays(each, arrays, f"{name}/{key}") for key, each in _members(state).items()]
     if hasattr(state, "_asdict"):
         return type(state)(*members)
@@ -43,7 +49,8 @@ def in_one_block(state: Any) -> Any:
     several places is one.
     """
     arrays = arrays_of(state)
-    owners = {id(owner): owner for owner in map(_owner, arrays.values()) if owner.nbytes < LARGE and owner.flags.forc}
+    owners = {_memory(owner): owner for owner in map(_owner, arrays.values())
+              if owner.nbytes < LARGE and owner.flags.forc}
     ends = np.cumsum([-(-owner.nbytes // LINE) * LINE for owner in owners.values()], dtype=np.int64)
     block = _at_a_line(int(ends.max(initial=0)))
     places = dict(zip(owners, [0, *ends.tolist()], strict=False))
@@ -62,6 +69,11 @@ def _owner(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def _memory(owner: np.ndarray) -> tuple[int, int]:
+    """Return where an array's memory begins, and its bytes: of a record each place in a state sees another array."""
+    return owner.ctypes.data, owner.nbytes
+
+
 def _at_a_line(size: int) -> np.ndarray:
     """Return uint8[size], zeros that begin where a line of the cache does."""
     block = np.zeros(size + LINE, np.uint8)
@@ -69,12 +81,12 @@ def _at_a_line(size: int) -> np.ndarray:
     return block[first : first + size]
 
 
-def _moved(array: np.ndarray, block: np.ndarray, places: dict[int, int]) -> np.ndarray:
+def _moved(array: np.ndarray, block: np.ndarray, places: dict[tuple[int, int], int]) -> np.ndarray:
     """Return the array as it is in *block*, where its owner begins at one of *places*; itself, if at none or empty."""
     owner = _owner(array)
-    if id(owner) not in places or array.size == 0:
+    if _memory(owner) not in places or array.size == 0:
         return array
-    place = places[id(owner)] + array.ctypes.data - owner.ctypes.data
+    place = places[_memory(owner)] + array.ctypes.data - owner.ctypes.data
     moved = np.ndarray(array.shape, array.dtype, block, place, array.strides)
     moved.flags.writeable = array.flags.writeable
     return moved

@@ -7,8 +7,11 @@ from typing import Any
 
 from numba import config as numba_config
 from numba import types
+from numba.extending import typeof_impl
+from numba.np.numpy_support import from_dtype
 
 from subak.kernels.switch import is_fast
+from subak.records import Numbers, dtype_of
 
 if is_fast():
     from subak.kernels.numba_internals.dispatch import FLAGS, USER, is_compiled, kernel, kernel_of
@@ -16,6 +19,19 @@ else:
     from subak.kernels.plain import FLAGS, USER, is_compiled, kernel, kernel_of
 
 SETTINGS: Any = numba_config  # its settings are attributes made at run time
+
+
+@typeof_impl.register(Numbers)
+def _type_of_record(record: Numbers, _context: object) -> types.Type:
+    """Let kernels read and write the fields of a record."""
+    return kind_of(type(record))
+
+
+@functools.cache
+def kind_of(record: type[Numbers]) -> types.Type:
+    """Return the type of a class of records."""
+    kind: types.Type = from_dtype(dtype_of(record))
+    return kind
 
 
 def by_address() -> bool:

@@ -1,16 +1,19 @@
 """States by address, so that kernels compiled apart work on the same tables.
 
-A state is a NamedTuple of arrays, numbers, such tuples, and lists of states of one type. To hand it to a compiled
-function as it is copies every number of every array, at each call. A kernel that is called for every message is given
-one number instead, the address of the state's words; it passes addresses on, and reads an attribute where it is used.
+A state is a NamedTuple of arrays, records, numbers, such tuples, and lists of states of one type. To hand it to a
+compiled function as it is copies every number of every array, at each call. A kernel that is called for every message
+is given one number instead, the address of the state's words; it passes addresses on, and reads an attribute where it
+is used.
 
-The words (int64) of an array are its address, its shape and its strides; a number is one word, a tuple's words are
-those of its members, and a list is the address of its states' words, one state behind the other. They are written
-once, and never change: arrays are changed in place. In plain Python a state is itself.
+The words (int64) of an array are its address, its shape and its strides; a record is one word, its address, and a
+number is one, itself; a tuple's words are those of its members, and a list is the address of its states' words, one
+state behind the other. They are written once, and never change: arrays and records are changed in place. In plain
+Python a state is itself.
 
 A state by address may be given to a function that takes it as it is, such as a user's policy: all is read then.
 """
 from collections.abc import Callable
+from ctypes import addressof
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +21,7 @@ import numpy as np
 from numba import typeof, types
 
 from subak.kernels.switch import is_fast
+from subak.records import Numbers
 
 if is_fast():
     from subak.kernels.numba_internals.addresses import StateAt, StatesAt
@@ -100,11 +104,13 @@ def _words(value: Any, inner: list[np.ndarray]) -> list[int]:
         return [words.ctypes.data]
     if isinstance(value, np.ndarray):
         return [value.ctypes.data, *value.shape, *value.strides]
+    if isinstance(value, Numbers):
+        return [addressof(value)]
     if isinstance(value, float | np.float64):
         return [int(np.float64(value).view(np.int64))]
     if isinstance(value, int | np.integer):
         return [int(value)]
-    raise TypeError(f"a state holds arrays, numbers, tuples and lists of states, no {type(value).__name__}")
+    raise TypeError(f"a state holds arrays, records, numbers, tuples and lists of states, no {type(value).__name__}")
 
 
 __all__ = ["Addressed", "At", "StateAt", "StatesAt", "addressed", "type_of", "typed"]

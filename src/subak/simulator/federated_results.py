@@ -32,7 +32,7 @@ from subak.fleet.state import BLOCK
 from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_WAITING
 from subak.simulator.engine.columns import coded, numbers
-from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.engine.state import Simulation
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.simulate import Federated
 from subak.simulator.outcome import Outcome
@@ -305,7 +305,7 @@ def _views_of(
     first = (topology.block[filled] * BLOCK).astype(np.int64)
     allowed, view = allowed_machines(sim, shape), roles.masters[master].fleet.free
     known = roles.masters[master].cluster[cluster]
-    age = np.maximum(max(outcome.loop_result.end, float(sim.clock[NOW])) - known["seen_at"], 0.0)
+    age = np.maximum(max(outcome.loop_result.end, sim.clock.now) - known["seen_at"], 0.0)
     columns = [
         pl.Series("global_master", np.full(filled.size, master, np.int32)),
         pl.Series("shape", np.full(filled.size, shape, np.int32)),

@@ -22,6 +22,7 @@ from numba.np.arrayobj import make_array, populate_array
 WORD = 8  # bytes
 TUPLE: Any = types.BaseTuple
 ARRAY: Any = types.Array
+RECORD: Any = types.Record
 
 
 class StateAt(types.Type):
@@ -138,6 +139,8 @@ class _Reader:
             return self.context.make_tuple(self.builder, kind, [self.read(each) for each in kind])
         if isinstance(kind, ARRAY):
             return self.array(kind)
+        if isinstance(kind, RECORD):
+            return self.builder.inttoptr(self.word(), self.context.get_value_type(kind))
         return self.number(kind)
 
     def array(self, kind: Any) -> Any:

@@ -17,7 +17,6 @@ from subak.placement.claims import TASK_FINISHED, TASK_RUNNING, claim
 from subak.placement.schedulers import Scheduler
 from subak.simulator.central.process import Process
 from subak.simulator.engine.setup import Prepared
-from subak.simulator.engine.state import NOW
 from subak.workload.table import Workload
 
 WORKLOAD = "w0"  # as Batsim calls the first; it stands before the number of each job
@@ -196,7 +195,7 @@ class Conversation:
         return PolicyError(words + self.last_words())
 
     def _now(self) -> float:
-        return float(self.sim.clock[NOW])
+        return self.sim.clock.now
 
     def _capacities(self, of: Sequence[int] | slice | np.ndarray = slice(None)) -> np.ndarray:
         """Return int32[resource, machine] of some machines, FREE_WHEN_ABSENT of those that are not there."""

@@ -8,13 +8,9 @@ from subak.simulator.central.loop import next_time, pass_to
 from subak.simulator.engine.attempts import commit, drop_dead
 from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    FREED_NOW,
     LOOP_BROKEN,
     LOOP_PAUSED,
     LOOP_STEP,
-    NOW,
     Simulation,
 )
 from subak.workload.table import Workload
@@ -64,8 +60,8 @@ def run_delay(sim: Simulation, delay: Delay, budget: int) -> int:
         if outcome != LOOP_STEP:
             return outcome
         delay_instant(
-            delay, sim.speeds.inputs, sim.fleet, sim.tasks, sim.clock[NOW], sim.step.ended[: sim.counts[ENDED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], sim.claims,
+            delay, sim.speeds.inputs, sim.fleet, sim.tasks, sim.clock.now, sim.step.ended[: sim.counts.ended_now],
+            sim.step.arrived[: sim.counts.arrived_now], sim.step.freed[: sim.counts.freed_now], sim.claims,
         )
         commit(sim)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:

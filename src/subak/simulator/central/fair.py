@@ -39,14 +39,9 @@ from subak.simulator.engine.attempts import commit, forget_lost_events, is_alive
 from subak.simulator.engine.heap import SIZE
 from subak.simulator.engine.setup import Prepared, Terms
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    FREED_NOW,
     LOOP_BROKEN,
     LOOP_PAUSED,
     LOOP_STEP,
-    NOW,
-    PREEMPTED_EVER,
     Simulation,
 )
 from subak.workload.table import Workload
@@ -88,12 +83,12 @@ def run_fair(
             return outcome
         lose_gangs(sim, fair.gangs)
         fair_instant(
-            sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts[ENDED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], reclaim.guarantee,
-            sim.clock[NOW], sim.claims,
+            sim.fleet, sim.tasks, fair, select_machine, sim.step.ended[: sim.counts.ended_now],
+            sim.step.arrived[: sim.counts.arrived_now], sim.step.freed[: sim.counts.freed_now], reclaim.guarantee,
+            sim.clock.now, sim.claims,
         )
         commit(sim)
-        if reclaim.clock[PER_SECOND] > 0.0 and sim.clock[NOW] >= reclaim.clock[LOOK_AGAIN]:
+        if reclaim.clock[PER_SECOND] > 0.0 and sim.clock.now >= reclaim.clock[LOOK_AGAIN]:
             reclaim_places(sim, fair, reclaim, select_machine)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
@@ -103,7 +98,7 @@ def run_fair(
 @noinline
 def reclaim_places(sim: Simulation, fair: Fair, reclaim: Reclaim, select_machine: Callable[..., int]) -> None:
     """Preempt for queues below their guarantees as long as the cap and the rules allow it."""
-    now, before = sim.clock[NOW], sim.counts[PREEMPTED_EVER]
+    now, before = sim.clock.now, sim.counts.preempted_ever
     look_anew(fair, reclaim, now)
     while reclaim.clock[TOKENS] >= 1.0:
         leaf = neediest_leaf(fair, sim.tasks, reclaim.guarantee, reclaim.tried)
@@ -116,8 +111,8 @@ def reclaim_places(sim: Simulation, fair: Fair, reclaim: Reclaim, select_machine
             continue
         replace(sim, fair, leaf, victim)
         reclaim.clock[TOKENS] -= 1.0
-    if sim.counts[PREEMPTED_EVER] > before:
-        open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts[FREED_NOW]])
+    if sim.counts.preempted_ever > before:
+        open_fitting(sim.fleet, sim.tasks, fair, sim.step.freed[: sim.counts.freed_now])
         serve(sim.fleet, sim.tasks, fair, select_machine, reclaim.guarantee[:0], now, sim.claims)
         commit(sim)
         forget_lost_events(sim)
@@ -127,8 +122,8 @@ def reclaim_places(sim: Simulation, fair: Fair, reclaim: Reclaim, select_machine
 def replace(sim: Simulation, fair: Fair, leaf: int, victim: int) -> None:
     """End the victim's attempt, and start the first task of a leaf in its place."""
     task, machine = fair.lanes.root[leaf], sim.progress.machine[victim]
-    sim.counts[ARRIVED_NOW], sim.counts[ENDED_NOW] = 0, 0  # they have been seen
-    sim.counts[PREEMPTED_EVER] += 1
+    sim.counts.arrived_now, sim.counts.ended_now = 0, 0  # they have been seen
+    sim.counts.preempted_ever += 1
     lose(sim, victim, machine)
     note_end(fair, sim.tasks, victim)
     let_wait(fair, sim.tasks, victim)

@@ -8,7 +8,7 @@ from subak.marks import noinline
 from subak.placement.claims import TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.placement.whole_gangs import Gangs, build_gangs, no_gangs
 from subak.simulator.engine.attempts import forget_lost_events, lose
-from subak.simulator.engine.state import ENDED_NOW, Simulation
+from subak.simulator.engine.state import Simulation
 from subak.workload.table import Workload
 
 
@@ -78,7 +78,7 @@ def lose_gangs(sim: Simulation, gangs: Members) -> None:
     """
     if gangs.of_task.size == 0:
         return
-    for lost in range(sim.counts[ENDED_NOW]):
+    for lost in range(sim.counts.ended_now):
         if sim.claims.status[sim.step.ended[lost]] == TASK_WAITING:
             gang = gangs.of_task[sim.step.ended[lost]]
             for place in range(gangs.first[gang], gangs.first[gang + 1]):

@@ -11,7 +11,7 @@ import numpy as np
 
 from subak.fleet.state import FREE_WHEN_ABSENT
 from subak.placement.claims import TASK_RUNNING
-from subak.simulator.engine.state import NEXT_CHANGE, Simulation
+from subak.simulator.engine.state import Simulation
 
 SHARE_MAX = 0.05  # of a run's time that is spent looking
 
@@ -51,7 +51,7 @@ class Integrity:
     def _differences(self) -> Iterator[str]:
         yield from (name for name, digest in self._digests() if digest != self.digests[name])
         sim = self.simulation
-        self._follow_changes(int(sim.counts[NEXT_CHANGE]))
+        self._follow_changes(sim.counts.next_change)
         if not np.array_equal(self.capacity, sim.fleet.capacity):
             yield "fleet.capacity"
         there = sim.fleet.free != FREE_WHEN_ABSENT

@@ -43,26 +43,13 @@ from subak.simulator.engine.interference import interferes
 from subak.simulator.engine.recorder import finish, pass_time
 from subak.simulator.engine.sorting import sort
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    EVENTS,
-    FREED_NOW,
     LOOP_BROKEN,
     LOOP_LOSSES_FULL,
     LOOP_PAUSED,
     LOOP_STEP,
     LOOP_TIMELINE_FULL,
-    LOSSES,
-    LOST_EVENTS,
-    NEXT_ARRIVAL,
-    NEXT_CHANGE,
-    NOW,
-    RUNNING_NOW,
     TIMELINE_ARRIVALS,
     TIMELINE_ENDS,
-    UNREAD_FROM,
-    UNTIL,
-    WAITING_NOW,
     Simulation,
 )
 
@@ -75,7 +62,7 @@ def run_ordered(
         outcome = advance(sim)
         if outcome != LOOP_STEP:
             return outcome
-        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
+        freed, arrived = sim.step.freed[: sim.counts.freed_now], sim.step.arrived[: sim.counts.arrived_now]
         if freed.size > 0:
             ordered_departure(sim.fleet, sim.tasks, ordered, select_machine, freed, sim.claims)
         if arrived.size > 0:
@@ -101,7 +88,7 @@ def run_hooks(  # noqa: PLR0913, PLR0917  (a policy, and what it reads)
         lose_gangs(sim, waiting.gangs)
         came = let_gangs_wait(sim, waiting)
         serve_gangs(waiting, sim.fleet, sim.tasks, select_machine, sim.claims)
-        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[:came]
+        freed, arrived = sim.step.freed[: sim.counts.freed_now], sim.step.arrived[:came]
         if freed.size > 0:
             on_departure(sim.fleet, sim.tasks, lanes, memory, freed, sim.claims)
         if arrived.size > 0:
@@ -115,8 +102,8 @@ def run_hooks(  # noqa: PLR0913, PLR0917  (a policy, and what it reads)
 @inlined
 def let_gangs_wait(sim: Simulation, waiting: WaitingGangs) -> int:
     """Let the gangs wait that are complete; return how many single tasks arrived, which come first in `arrived`."""
-    ended, arrived = sim.step.ended[: sim.counts[ENDED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
-    freed = sim.step.freed[: sim.counts[FREED_NOW]]
+    ended, arrived = sim.step.ended[: sim.counts.ended_now], sim.step.arrived[: sim.counts.arrived_now]
+    freed = sim.step.freed[: sim.counts.freed_now]
     return note_gangs(waiting, sim.fleet, sim.tasks, ended, arrived, freed, sim.claims)
 
 
@@ -126,12 +113,12 @@ def next_time(sim: Simulation) -> float:
     time = np.inf
     if sim.events.size[SIZE] > 0:
         time = sim.events.slot[0]["time"]
-    if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
-        time = min(time, sim.tasks.arrival[sim.counts[NEXT_ARRIVAL]])
-    in_rows = time < np.inf or sim.counts[WAITING_NOW] > 0 or sim.counts[RUNNING_NOW] > 0
-    noticed = in_rows or sim.clock[UNREAD_FROM] < np.inf
-    if noticed and sim.counts[NEXT_CHANGE] < sim.changes.time.size:
-        time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
+    if sim.counts.next_arrival < sim.tasks.arrival.size:
+        time = min(time, sim.tasks.arrival[sim.counts.next_arrival])
+    in_rows = time < np.inf or sim.counts.waiting_now > 0 or sim.counts.running_now > 0
+    noticed = in_rows or sim.clock.unread_from < np.inf
+    if noticed and sim.counts.next_change < sim.changes.time.size:
+        time = min(time, sim.changes.time[sim.counts.next_change])
     return time
 
 
@@ -145,36 +132,36 @@ def advance(sim: Simulation) -> int:
 @inlined
 def pass_to(sim: Simulation, time: float) -> int:
     """Bring the state to an instant at which, or before which, nothing else happens; see `advance`."""
-    if time >= sim.clock[UNREAD_FROM] or time > sim.clock[UNTIL]:  # where all have been read, no event is left
+    if time >= sim.clock.unread_from or time > sim.clock.until:  # where all have been read, no event is left
         return finish(sim, time)
-    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] > sim.losses.task.size:
+    if sim.counts.losses + sim.counts.running_now > sim.losses.task.size:
         return LOOP_LOSSES_FULL
     if not pass_time(sim, time):
         return LOOP_TIMELINE_FULL
-    sim.clock[NOW] = time
-    for machine in sim.step.freed[: sim.counts[FREED_NOW]]:
+    sim.clock.now = time
+    for machine in sim.step.freed[: sim.counts.freed_now]:
         sim.step.is_freed[machine] = False
-    sim.counts[FREED_NOW] = 0
-    sim.counts[ARRIVED_NOW] = 0
-    sim.counts[ENDED_NOW] = 0
+    sim.counts.freed_now = 0
+    sim.counts.arrived_now = 0
+    sim.counts.ended_now = 0
     apply_changes(sim, time)
     apply_ends(sim, time)
-    if sim.counts[FREED_NOW] == 0:
+    if sim.counts.freed_now == 0:
         apply_arrivals(sim, time)
-    elif sim.counts[ARRIVED_NOW] > 1:
-        sort(sim.step.arrived[: sim.counts[ARRIVED_NOW]])  # tasks of one instant go by their numbers
+    elif sim.counts.arrived_now > 1:
+        sort(sim.step.arrived[: sim.counts.arrived_now])  # tasks of one instant go by their numbers
     return LOOP_STEP
 
 
 @inlined
 def apply_arrivals(sim: Simulation, time: float) -> None:
     """Let every task of this instant wait, unless its stage or the whole fleet forbids it."""
-    while sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
-        task = sim.counts[NEXT_ARRIVAL]
+    while sim.counts.next_arrival < sim.tasks.arrival.size:
+        task = sim.counts.next_arrival
         if sim.tasks.arrival[task] > time:
             return
-        sim.counts[NEXT_ARRIVAL] += 1
-        sim.counts[EVENTS] += 1
+        sim.counts.next_arrival += 1
+        sim.counts.events += 1
         sim.record.current[TIMELINE_ARRIVALS] += 1
         if sim.claims.status[task] == TASK_UNPLACEABLE:
             continue
@@ -192,7 +179,7 @@ def apply_ends(sim: Simulation, time: float) -> None:
         alive = is_alive(sim, sim.events.slot[0])
         drop_first(sim.events)
         if alive:
-            sim.counts[EVENTS] += 1
+            sim.counts.events += 1
             if changes_use(sim, task):
                 change_use(sim, task, machine)
             else:
@@ -204,7 +191,7 @@ def apply_ends(sim: Simulation, time: float) -> None:
                 if sim.stages.of_task.size > 0:
                     finish_in_stage(sim, task, time)
         else:
-            sim.counts[LOST_EVENTS] -= 1
+            sim.counts.lost_events -= 1
 
 
 @noinline
@@ -277,7 +264,7 @@ def set_end(sim: Simulation, task: int) -> None:
     machine = sim.progress.machine[task]
     end = end_time(sim, task, machine, sim.progress.start[task])
     sim.progress.event[task] = push_event(sim.events, end, task, machine)
-    sim.counts[LOST_EVENTS] += 1
+    sim.counts.lost_events += 1
 
 
 @inlined
@@ -293,10 +280,10 @@ def release_stage(sim: Simulation, stage: int, time: float) -> None:
 @inlined
 def apply_changes(sim: Simulation, time: float) -> None:
     """Apply every change of the fleet at this instant."""
-    while sim.counts[NEXT_CHANGE] < sim.changes.time.size:
-        change = sim.counts[NEXT_CHANGE]
+    while sim.counts.next_change < sim.changes.time.size:
+        change = sim.counts.next_change
         if sim.changes.time[change] > time:
             return
-        sim.counts[NEXT_CHANGE] += 1
-        sim.counts[EVENTS] += 1
+        sim.counts.next_change += 1
+        sim.counts.events += 1
         apply_change(sim, change)

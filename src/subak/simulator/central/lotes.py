@@ -32,13 +32,9 @@ from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.bins import classes_with_homes, target_bins
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    FREED_NOW,
     LOOP_BROKEN,
     LOOP_PAUSED,
     LOOP_STEP,
-    NOW,
     Simulation,
 )
 from subak.workload.table import Workload
@@ -167,7 +163,7 @@ class PlannedRun:
 
     def step(self, budget: int) -> int:
         """Run a number of steps; make a new plan when it is time."""
-        if self.simulation.clock[NOW] >= self.next_plan:
+        if self.simulation.clock.now >= self.next_plan:
             self._plan_again()
         return self.engine(self.state, self.next_plan, budget)
 
@@ -200,7 +196,7 @@ class PlannedRun:
         When nothing arrives any more there is nothing to plan for; before that, somebody ought to hear of it.
         """
         since = self.next_plan - self.began
-        self.next_plan = self._after(float(self.simulation.clock[NOW]))
+        self.next_plan = self._after(self.simulation.clock.now)
         if since - self.settings.replan_window > self.arrivals_end:
             return
         try:
@@ -229,18 +225,18 @@ def run_lotes(
         if outcome != LOOP_STEP:
             return outcome
         lose_gangs(sim, waiting.gangs)
-        for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
+        for task in sim.step.ended[: sim.counts.ended_now]:
             change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
         came = let_gangs_wait(sim, waiting)
         serve_gangs(state, waiting, sim.fleet, sim.tasks, sim.claims)
         lotes_instant(
-            state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[:came],
+            state, sim.fleet, sim.tasks, lanes, sim.step.freed[: sim.counts.freed_now], sim.step.arrived[:came],
             sim.claims,
         )
         commit(sim)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
-        if sim.clock[NOW] >= pause_at:
+        if sim.clock.now >= pause_at:
             return LOOP_PAUSED
     return LOOP_PAUSED
 
@@ -257,16 +253,16 @@ def run_lotes_fair(
         if outcome != LOOP_STEP:
             return outcome
         lose_gangs(sim, fair.gangs)
-        for task in sim.step.ended[: sim.counts[ENDED_NOW]]:
+        for task in sim.step.ended[: sim.counts.ended_now]:
             change_running(state.scores, state.counted[task], sim.progress.machine[task], -1)
         fair_lotes_instant(
-            state, sim.fleet, sim.tasks, fair, sim.step.ended[: sim.counts[ENDED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.step.freed[: sim.counts[FREED_NOW]], nothing, sim.claims,
+            state, sim.fleet, sim.tasks, fair, sim.step.ended[: sim.counts.ended_now],
+            sim.step.arrived[: sim.counts.arrived_now], sim.step.freed[: sim.counts.freed_now], nothing, sim.claims,
         )
         commit(sim)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:
             return LOOP_BROKEN
-        if sim.clock[NOW] >= pause_at:
+        if sim.clock.now >= pause_at:
             return LOOP_PAUSED
     return LOOP_PAUSED
 

@@ -8,7 +8,7 @@ from subak.queues.lanes import Lanes, build_lanes
 from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.setup import Prepared
-from subak.simulator.engine.state import ARRIVED_NOW, FREED_NOW, LOOP_BROKEN, LOOP_PAUSED, LOOP_STEP, Simulation
+from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, LOOP_STEP, Simulation
 
 
 def build_machine_queues(prepared: Prepared, plan: Plan) -> tuple[Lanes, np.ndarray]:
@@ -27,8 +27,8 @@ def run_planned(sim: Simulation, lanes: Lanes, lane_of_task: np.ndarray, budget:
         if outcome != LOOP_STEP:
             return outcome
         planned_instant(
-            sim.fleet, sim.tasks, lanes, lane_of_task, sim.step.freed[: sim.counts[FREED_NOW]],
-            sim.step.arrived[: sim.counts[ARRIVED_NOW]], sim.claims,
+            sim.fleet, sim.tasks, lanes, lane_of_task, sim.step.freed[: sim.counts.freed_now],
+            sim.step.arrived[: sim.counts.arrived_now], sim.claims,
         )
         commit(sim)
         if sim.claims.violation[VIOLATED_RULE] != KEPT:

@@ -29,14 +29,9 @@ from subak.simulator.central.loop import advance
 from subak.simulator.engine.attempts import commit
 from subak.simulator.engine.setup import Prepared
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    FREED_NOW,
     LOOP_BROKEN,
     LOOP_PAUSED,
     LOOP_STEP,
-    NEXT_CHANGE,
-    NOW,
     Simulation,
 )
 from subak.workload.table import Workload
@@ -55,9 +50,9 @@ def run_rigid(sim: Simulation, rigid: Rigid, select_machine: Callable[..., int],
         outcome = advance(sim)
         if outcome != LOOP_STEP:
             return outcome
-        rigid.profile.now[0] = sim.clock[NOW]
+        rigid.profile.now[0] = sim.clock.now
         note_ends(sim, rigid)
-        freed, arrived = sim.step.freed[: sim.counts[FREED_NOW]], sim.step.arrived[: sim.counts[ARRIVED_NOW]]
+        freed, arrived = sim.step.freed[: sim.counts.freed_now], sim.step.arrived[: sim.counts.arrived_now]
         if (freed.size > 0 or rigid.notes[TO_REVISE]) and somebody_waits(rigid):
             serve(rigid, sim.fleet, sim.tasks, select_machine, freed, sim.claims)
         if arrived.size > 0:
@@ -73,11 +68,11 @@ def run_rigid(sim: Simulation, rigid: Rigid, select_machine: Callable[..., int],
 @inlined
 def note_ends(sim: Simulation, rigid: Rigid) -> None:
     """Tell the gangs what ended or was lost, how the fleet changed, and which estimates proved too short."""
-    has_changed = sim.counts[NEXT_CHANGE] > rigid.notes[CHANGES_SEEN]
+    has_changed = sim.counts.next_change > rigid.notes[CHANGES_SEEN]
     if has_changed:
-        rigid.notes[CHANGES_SEEN] = sim.counts[NEXT_CHANGE]
+        rigid.notes[CHANGES_SEEN] = sim.counts.next_change
         lose_gangs(sim, rigid.gangs)
-    for task in sim.step.ended[: sim.counts[ENDED_NOW]]:  # of lost gangs too
+    for task in sim.step.ended[: sim.counts.ended_now]:  # of lost gangs too
         if sim.claims.status[task] == TASK_FINISHED:
             note_end(rigid, task)
         else:

@@ -28,7 +28,7 @@ from subak.simulator.chunks.blocks import RESULT, results, with_results
 from subak.simulator.chunks.rows import OF_TASKS
 from subak.simulator.engine.run_loop import LoopResult
 from subak.simulator.engine.setup import Terms, arriving
-from subak.simulator.engine.state import NEXT_ARRIVAL, Simulation
+from subak.simulator.engine.state import Simulation
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.fault_plan import FaultPlan
@@ -158,7 +158,7 @@ class FederatedRun:
         self._place(free[:count], begin, part)
         self.opened.network = self.opened.network._replace(
             arrival=part.tasks["arrival"].to_numpy(writable=True), arriving=free[:count].astype(np.int32))
-        self.simulation.counts[NEXT_ARRIVAL] = 0
+        self.simulation.counts.next_arrival = 0
         self.arrived_before = begin
         list_stages(self.roles.jobs, self.opened.network, np.flatnonzero(self.roles.jobs.number != NOBODY))
 

@@ -13,7 +13,7 @@ from subak.placement.ordered import Ordered
 from subak.queues.lanes import NOBODY, Lanes
 from subak.simulator.engine.heap import EVENT, SIZE, Events
 from subak.simulator.engine.setup import build_losses
-from subak.simulator.engine.state import NEXT_ARRIVAL, Progress, Simulation
+from subak.simulator.engine.state import Progress, Simulation
 from subak.workload.tasks import Stages, Tasks
 
 # The columns that have a value for each task; they are empty where nothing is told of anybody.
@@ -33,7 +33,7 @@ NO_NUMBER = -1  # of a row that has gone
 def open_rows(sim: Simulation) -> np.ndarray:
     """Return the rows of the tasks that something may still happen to, in order; all will arrive that have not."""
     is_open = ~np.isin(sim.claims.status, (TASK_FINISHED, TASK_UNPLACEABLE))
-    is_open[sim.counts[NEXT_ARRIVAL]:] = True
+    is_open[sim.counts.next_arrival:] = True
     return np.flatnonzero(is_open)
 
 
@@ -46,7 +46,7 @@ def without_ended(
     """
     number = np.full(sim.tasks.arrival.size, NO_NUMBER, np.int32)
     number[kept] = np.arange(kept.size)
-    sim.counts[NEXT_ARRIVAL] = np.searchsorted(kept, sim.counts[NEXT_ARRIVAL])
+    sim.counts.next_arrival = int(np.searchsorted(kept, sim.counts.next_arrival))
     tables = {name: _picked(getattr(sim, name), kept) for name in ("tasks", "speeds", "progress", "claims", "stages")}
     none = np.empty(0, np.int32)
     left = sim._replace(**{**tables, "claims": tables["claims"]._replace(task=none, machine=none)},

@@ -14,7 +14,6 @@ from subak.simulator.chunks.blocks import Blocks
 from subak.simulator.engine.columns import as_enum
 from subak.simulator.engine.run_loop import Driven, LoopResult
 from subak.simulator.engine.setup import Terms
-from subak.simulator.engine.state import UNREAD_FROM
 from subak.simulator.estimate_words import EXACT
 from subak.simulator.outcome import Outcome, Part
 from subak.simulator.results import possible_reasons
@@ -92,7 +91,7 @@ class Stream:
 
     def _note_read(self, read: int) -> None:
         self.read = read
-        self.run.simulation.clock[UNREAD_FROM] = self.stored.arrival(read)
+        self.run.simulation.clock.unread_from = self.stored.arrival(read)
 
     def _write(self, rows: np.ndarray) -> None:
         self.blocks.write(self.run.numbers(rows), self.run.results(rows))

@@ -12,16 +12,8 @@ from subak.placement.claims import (
 from subak.simulator.engine.heap import SIZE, drop_first, insert, push_event
 from subak.simulator.engine.interference import interferes, join, leave, share_anew
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    FREED_NOW,
-    LOSSES,
-    LOST_EVENTS,
-    NOW,
-    RUNNING_NOW,
     TIMELINE_LOST,
     TIMELINE_STARTS,
-    WAITING_NOW,
     Simulation,
 )
 
@@ -31,7 +23,7 @@ LOST_EVENTS_KEPT = 1000  # events of lost attempts, or replaced ones, the heap m
 @inlined
 def commit(sim: Simulation) -> None:
     """Turn the scheduler's claims into running attempts, and share CPU anew where tasks do."""
-    now = sim.clock[NOW]
+    now = sim.clock.now
     for place in range(sim.claims.size[0]):
         task, machine = sim.claims.task[place], sim.claims.machine[place]
         sim.progress.start[task] = now
@@ -42,11 +34,11 @@ def commit(sim: Simulation) -> None:
         if interferes(sim.interference):
             join(sim.interference, task, machine, end_time(sim, task, machine, 0.0))
     sim.record.current[TIMELINE_STARTS] += sim.claims.size[0]
-    sim.counts[WAITING_NOW] -= sim.claims.size[0]
-    sim.counts[RUNNING_NOW] += sim.claims.size[0]
+    sim.counts.waiting_now -= sim.claims.size[0]
+    sim.counts.running_now += sim.claims.size[0]
     sim.claims.size[0] = 0
     if interferes(sim.interference):
-        sim.counts[LOST_EVENTS] += share_anew(
+        sim.counts.lost_events += share_anew(
             sim.interference, sim.progress.start, sim.progress.event, sim.events, now)
         forget_lost_events(sim)
 
@@ -73,9 +65,9 @@ def stop(sim: Simulation, task: int, machine: int) -> None:
     give_back(sim.fleet, sim.tasks, sim.tasks.shape[task], machine)
     if interferes(sim.interference):
         leave(sim.interference, task, machine)
-    sim.counts[RUNNING_NOW] -= 1
-    sim.step.ended[sim.counts[ENDED_NOW]] = task
-    sim.counts[ENDED_NOW] += 1
+    sim.counts.running_now -= 1
+    sim.step.ended[sim.counts.ended_now] = task
+    sim.counts.ended_now += 1
     note_freed(sim, machine)
 
 
@@ -84,8 +76,8 @@ def note_freed(sim: Simulation, machine: int) -> None:
     """List a machine, once, among those whose amounts changed for the better or that left."""
     if not sim.step.is_freed[machine]:
         sim.step.is_freed[machine] = True
-        sim.step.freed[sim.counts[FREED_NOW]] = machine
-        sim.counts[FREED_NOW] += 1
+        sim.step.freed[sim.counts.freed_now] = machine
+        sim.counts.freed_now += 1
 
 
 @inlined
@@ -94,16 +86,16 @@ def note_waiting(sim: Simulation, task: int) -> None:
     if sim.overuse.first.size > 0:
         sim.tasks.shape[task] = sim.overuse.first[task]
     sim.claims.status[task] = TASK_WAITING
-    sim.step.arrived[sim.counts[ARRIVED_NOW]] = task
-    sim.counts[ARRIVED_NOW] += 1
-    sim.counts[WAITING_NOW] += 1
+    sim.step.arrived[sim.counts.arrived_now] = task
+    sim.counts.arrived_now += 1
+    sim.counts.waiting_now += 1
     sim.record.waiting_by_shape[sim.tasks.shape[task]] += 1
 
 
 @noinline
 def lose(sim: Simulation, task: int, machine: int) -> None:
     """End an attempt before its time: the task waits again."""
-    sim.counts[LOST_EVENTS] += 1
+    sim.counts.lost_events += 1
     note_loss(sim, task, machine)
     stop(sim, task, machine)
     note_waiting(sim, task)
@@ -112,10 +104,10 @@ def lose(sim: Simulation, task: int, machine: int) -> None:
 @noinline
 def note_loss(sim: Simulation, task: int, machine: int) -> None:
     """Write down an attempt that ends before its time."""
-    loss = sim.counts[LOSSES]
-    sim.counts[LOSSES] += 1
+    loss = sim.counts.losses
+    sim.counts.losses += 1
     sim.losses.task[loss], sim.losses.machine[loss] = task, machine
-    sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock[NOW]
+    sim.losses.start[loss], sim.losses.end[loss] = sim.progress.start[task], sim.clock.now
     sim.record.current[TIMELINE_LOST] += 1
 
 
@@ -129,15 +121,15 @@ def is_alive(sim: Simulation, slot: np.void) -> bool:
 @inlined
 def drop_dead(sim: Simulation) -> None:
     """Drop the events of lost attempts that have come to the top: nothing happens at their instants."""
-    while sim.counts[LOST_EVENTS] > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
+    while sim.counts.lost_events > 0 and sim.events.size[SIZE] > 0 and not is_alive(sim, sim.events.slot[0]):
         drop_first(sim.events)
-        sim.counts[LOST_EVENTS] -= 1
+        sim.counts.lost_events -= 1
 
 
 @noinline
 def forget_lost_events(sim: Simulation) -> None:
     """Rebuild the heap when most of it ends attempts that were lost, so that it never outgrows twice the running."""
-    lost = sim.counts[LOST_EVENTS]
+    lost = sim.counts.lost_events
     if lost <= LOST_EVENTS_KEPT or 2 * lost <= sim.events.size[SIZE]:
         return
     size = sim.events.size[SIZE]
@@ -146,7 +138,7 @@ def forget_lost_events(sim: Simulation) -> None:
         slot = sim.events.slot[place]
         if is_alive(sim, slot):
             insert(sim.events, slot["time"], slot["sequence"], slot["item"], slot["place"])
-    sim.counts[LOST_EVENTS] = 0
+    sim.counts.lost_events = 0
 
 
 @inlined

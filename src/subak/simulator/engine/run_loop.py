@@ -11,26 +11,15 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.simulator.engine.state import (
-    ACCOUNTED,
-    BOUNDARY,
-    EVENTS,
     FIRST_RESOURCE,
-    INTERVAL,
-    INTERVALS,
     LOOP_BROKEN,
     LOOP_DONE,
     LOOP_LOSSES_FULL,
     LOOP_PAUSED,
     LOOP_TIMELINE_FULL,
     LOOP_UNREAD,
-    LOSSES,
-    NEXT_ARRIVAL,
-    NOW,
     PER_RESOURCE,
-    ROWS_CLOSED,
-    RUNNING_NOW,
     TIMELINE_WAITING_MAX,
-    WAITING_NOW,
     Simulation,
 )
 
@@ -133,8 +122,8 @@ class Course:
             assert next_block is not None  # in memory there is no other block
             next_block()
         sim = self.run.simulation
-        return LoopResult(self.timeline.rows(sim), float(sim.clock[INTERVAL]), float(sim.clock[ACCOUNTED]), self.losses,
-                          int(sim.counts[EVENTS]), self.seconds)
+        return LoopResult(self.timeline.rows(sim), sim.clock.interval, sim.clock.accounted, self.losses,
+                          sim.counts.events, self.seconds)
 
     def _advance(
         self, on_progress: Callable[[Progress], None] | None, check: Callable[[], None] | None
@@ -183,25 +172,25 @@ class Timeline:
 
     def make_room(self, sim: Simulation) -> None:
         """Move the closed intervals out, or merge them in pairs."""
-        count = int(sim.counts[ROWS_CLOSED])
+        count = sim.counts.rows_closed
         if self.fixed:
             self.kept.append(sim.record.rows[:count].copy())
-            sim.counts[ROWS_CLOSED] = 0
-            if sim.counts[INTERVALS] > TIMELINE_INTERVALS_MAX:
-                raise InputError(f"interval: {sim.clock[INTERVAL]:g} s makes more than {TIMELINE_INTERVALS_MAX:,} "
-                                 f"intervals, the last at {sim.clock[ACCOUNTED]:g} s; choose a longer one")
+            sim.counts.rows_closed = 0
+            if sim.counts.intervals > TIMELINE_INTERVALS_MAX:
+                raise InputError(f"interval: {sim.clock.interval:g} s makes more than {TIMELINE_INTERVALS_MAX:,} "
+                                 f"intervals, the last at {sim.clock.accounted:g} s; choose a longer one")
             return
         if count % 2:  # the last closed interval is the first half of the doubled one that is now open
             sim.record.current[:] = merged_pairs(np.vstack([sim.record.rows[count - 1], sim.record.current]))[0]
         half = count // 2
         sim.record.rows[:half] = merged_pairs(sim.record.rows[: 2 * half])
-        sim.counts[ROWS_CLOSED] = sim.counts[INTERVALS] = half
-        sim.clock[INTERVAL] *= 2
-        sim.clock[BOUNDARY] = (half + 1) * sim.clock[INTERVAL]
+        sim.counts.rows_closed = sim.counts.intervals = half
+        sim.clock.interval *= 2
+        sim.clock.boundary = (half + 1) * sim.clock.interval
 
     def rows(self, sim: Simulation) -> np.ndarray:
         """Return float64[row, column], one row an interval."""
-        return np.concatenate([*self.kept, sim.record.rows[: sim.counts[ROWS_CLOSED]]])
+        return np.concatenate([*self.kept, sim.record.rows[: sim.counts.rows_closed]])
 
 
 def merged_pairs(rows: np.ndarray) -> np.ndarray:
@@ -216,8 +205,8 @@ def merged_pairs(rows: np.ndarray) -> np.ndarray:
 def _drained(run: Driven) -> np.ndarray:
     """Return float64[4, loss] (task, machine, start, end) of the lost attempts noted so far, and forget them."""
     sim = run.simulation
-    count = int(sim.counts[LOSSES])
-    sim.counts[LOSSES] = 0
+    count = sim.counts.losses
+    sim.counts.losses = 0
     task, *others = (column[:count] for column in sim.losses)
     return np.vstack([column.astype(np.float64) for column in (run.numbers(task), *others)])
 
@@ -225,6 +214,6 @@ def _drained(run: Driven) -> np.ndarray:
 def _progress(run: Driven) -> Progress:
     sim = run.simulation
     return Progress(
-        int(sim.counts[EVENTS]), float(sim.clock[NOW]), run.last_arrival,
-        run.arrived_before + int(sim.counts[NEXT_ARRIVAL]), int(sim.counts[WAITING_NOW]), int(sim.counts[RUNNING_NOW]),
+        sim.counts.events, sim.clock.now, run.last_arrival,
+        run.arrived_before + sim.counts.next_arrival, sim.counts.waiting_now, sim.counts.running_now,
     )

@@ -20,13 +20,11 @@ from subak.simulator.engine.heap import build_events
 from subak.simulator.engine.interference import Interference, build_interference, no_interference
 from subak.simulator.engine.overuse import draw_overuse, draw_swings, no_overuse, with_errors, with_swing
 from subak.simulator.engine.state import (
-    BOUNDARY,
     FIRST_RESOURCE,
-    INTERVAL,
     PER_RESOURCE,
-    UNREAD_FROM,
-    UNTIL,
     Changes,
+    Clock,
+    Counts,
     Losses,
     Progress,
     Record,
@@ -116,11 +114,9 @@ def prepare(
             np.empty(tasks.arrival.size, np.int32),
         ),
         record=_record(shapes, len(workload.resources), capacity),
-        clock=np.zeros(6),
-        counts=np.zeros(13, np.int64),
+        clock=Clock(interval=terms.interval, boundary=terms.interval, until=terms.until, unread_from=np.inf),
+        counts=Counts(),
     )
-    simulation.clock[INTERVAL] = simulation.clock[BOUNDARY] = terms.interval
-    simulation.clock[UNTIL], simulation.clock[UNREAD_FROM] = terms.until, np.inf
     units = np.array([resource.unit for resource in workload.resources])
     blocks = simulation.fleet.allowed.shape[1]
     instance = Instance(units, capacity, shapes.request, tasks.shape, tasks.estimate, blocks)

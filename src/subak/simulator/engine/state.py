@@ -6,6 +6,7 @@ import numpy as np
 from subak.fleet.speeds import Speeds
 from subak.fleet.state import FleetState
 from subak.placement.claims import Claims
+from subak.records import Numbers
 from subak.simulator.engine.heap import Events
 from subak.simulator.engine.interference import Interference
 from subak.simulator.engine.overuse import Overuse
@@ -13,12 +14,6 @@ from subak.workload.tasks import Stages, Tasks
 
 # why a loop came back
 LOOP_DONE, LOOP_STEP, LOOP_PAUSED, LOOP_TIMELINE_FULL, LOOP_LOSSES_FULL, LOOP_BROKEN, LOOP_UNREAD = range(7)
-
-# clock
-NOW, ACCOUNTED, INTERVAL, BOUNDARY, UNTIL, UNREAD_FROM = range(6)  # the last: the first arrival that has no row yet
-# count
-NEXT_ARRIVAL, NEXT_CHANGE, EVENTS, WAITING_NOW, RUNNING_NOW = range(5)
-FREED_NOW, ARRIVED_NOW, ROWS_CLOSED, INTERVALS, LOSSES, LOST_EVENTS, ENDED_NOW, PREEMPTED_EVER = range(5, 13)
 
 # timeline columns; the four of messages are a federation's; behind all, per resource: used, capacity, stranded
 (TIMELINE_ARRIVALS, TIMELINE_STARTS, TIMELINE_ENDS, TIMELINE_LOST, TIMELINE_WAITING_MEAN, TIMELINE_WAITING_MAX,
@@ -81,6 +76,35 @@ class Record(NamedTuple):
     shape_by_size: np.ndarray  # int32[shape], smallest first
 
 
+class Clock(Numbers):
+    """Instants of a run, in simulated seconds."""
+
+    now: float
+    accounted: float  # up to when the timeline is integrated
+    interval: float  # of the timeline
+    boundary: float  # when the open interval ends
+    until: float  # when the run was told to stop
+    unread_from: float  # the first arrival that has no row yet
+
+
+class Counts(Numbers):
+    """Places in the tables of a run, and how many there are of what."""
+
+    next_arrival: int
+    next_change: int
+    events: int
+    waiting_now: int
+    running_now: int
+    freed_now: int  # in this step, likewise the next
+    arrived_now: int
+    rows_closed: int  # of the timeline, since it was last emptied
+    intervals: int  # of the timeline, ever
+    losses: int
+    lost_events: int  # of attempts that were lost: still in the heap
+    ended_now: int  # in this step
+    preempted_ever: int
+
+
 class Simulation(NamedTuple):
     """Everything that the loop reads and writes."""
 
@@ -100,5 +124,5 @@ class Simulation(NamedTuple):
     losses: Losses
     step: Step
     record: Record
-    clock: np.ndarray  # float64[6]: NOW ... UNREAD_FROM
-    counts: np.ndarray  # int64[13]: NEXT_ARRIVAL ... PREEMPTED_EVER
+    clock: Clock
+    counts: Counts

@@ -6,7 +6,7 @@ from subak.marks import inlined, noinline
 from subak.placement.claims import VIOLATED_RULE
 from subak.placement.fits.random_fit import random_below
 from subak.simulator.engine.sorting import sort
-from subak.simulator.engine.state import ACCOUNTED, BOUNDARY, INTERVAL, NOW, UNREAD_FROM, UNTIL
+from subak.simulator.engine.state import Counts
 from subak.simulator.episodes.state import (
     ANY_JOB,
     FIRST_JOB,
@@ -143,13 +143,21 @@ def empty_fleet(source: Source, episode: Episode) -> None:
 
 
 @inlined
+def empty_counts(counts: Counts) -> None:
+    """Set every count to zero."""
+    counts.next_arrival = counts.next_change = counts.events = counts.waiting_now = counts.running_now = 0
+    counts.freed_now = counts.arrived_now = counts.ended_now = counts.losses = counts.lost_events = 0
+    counts.rows_closed = counts.intervals = counts.preempted_ever = 0
+
+
+@inlined
 def empty_engine(episode: Episode) -> None:
     """Set clock, counts and timeline to the beginning."""
     sim = episode.sim
-    sim.clock[NOW] = sim.clock[ACCOUNTED] = 0.0
-    sim.clock[INTERVAL] = sim.clock[BOUNDARY] = NEVER_S
-    sim.clock[UNTIL] = sim.clock[UNREAD_FROM] = np.inf
-    sim.counts[:] = 0
+    sim.clock.now = sim.clock.accounted = 0.0
+    sim.clock.interval = sim.clock.boundary = NEVER_S
+    sim.clock.until = sim.clock.unread_from = np.inf
+    empty_counts(sim.counts)
     sim.events.size[:] = 0
     sim.claims.size[0] = 0
     sim.claims.violation[VIOLATED_RULE] = 0

@@ -16,7 +16,7 @@ from subak.simulator.engine.estimates import with_estimates
 from subak.simulator.engine.heap import build_events
 from subak.simulator.engine.run_loop import LoopResult
 from subak.simulator.engine.setup import Prepared, Terms, machine_order, prepare
-from subak.simulator.engine.state import ACCOUNTED, EVENTS, LOSSES, Losses, Progress, Record, Simulation, Step
+from subak.simulator.engine.state import Clock, Counts, Losses, Progress, Record, Simulation, Step
 from subak.simulator.episodes.decide import FIRST_FITTING
 from subak.simulator.episodes.observe import FIRST_REQUEST, PER_RESOURCE_OF_FLEET
 from subak.simulator.episodes.state import (
@@ -195,7 +195,7 @@ def _episode(whole: Simulation, cut: Cut, shown: int) -> Episode:
                   np.empty(tasks, np.int32)),
         record=Record(np.zeros((2, whole.record.current.size)), np.zeros_like(whole.record.current),
                       np.zeros_like(whole.record.waiting_by_shape), whole.record.shape_by_size),
-        clock=np.zeros_like(whole.clock), counts=np.zeros_like(whole.counts))
+        clock=Clock(), counts=Counts())
     none = np.zeros(tasks, np.int32)
     return Episode(
         sim, Waiting(np.full(tasks + 1, tasks, np.int32), np.full(tasks + 1, tasks, np.int32)),
@@ -246,8 +246,8 @@ def outcome_of(world: World, number: int, name: str) -> Outcome:
         tasks=sim.tasks._replace(**{name: getattr(sim.tasks, name)[:count] for name in by_task}),
         claims=sim.claims._replace(status=sim.claims.status[:count]),
         progress=Progress(*(column[:count] for column in sim.progress)))
-    result = LoopResult(np.zeros((0, sim.record.current.size)), NEVER_S, float(sim.clock[ACCOUNTED]),
-                        [np.vstack([column[: sim.counts[LOSSES]] for column in sim.losses])],
-                        int(sim.counts[EVENTS]), 0.0)
+    result = LoopResult(np.zeros((0, sim.record.current.size)), NEVER_S, sim.clock.accounted,
+                        [np.vstack([column[: sim.counts.losses] for column in sim.losses])],
+                        sim.counts.events, 0.0)
     scheduler = replace(SCHEDULERS["first-fit"], name=name)
     return Outcome(replace(world.prepared, simulation=trimmed), scheduler, 1, result)

@@ -16,13 +16,8 @@ from subak.placement.rigid.start import holds
 from subak.simulator.central.loop import advance, next_time
 from subak.simulator.engine.attempts import commit, drop_dead, end_time, forget_lost_events, lose
 from subak.simulator.engine.state import (
-    ARRIVED_NOW,
-    ENDED_NOW,
-    FREED_NOW,
     LOOP_LOSSES_FULL,
     LOOP_STEP,
-    LOSSES,
-    NOW,
     Simulation,
 )
 from subak.simulator.episodes.state import (
@@ -73,7 +68,7 @@ def start(episode: Episode, head: int, rule: int, parts: np.ndarray) -> None:
         if sim.claims.status[task] == TASK_WAITING:
             machine = machine_for(sim.fleet, sim.tasks, task, rule)
             claim(sim.claims, sim.fleet, sim.tasks, task, machine)
-            parts[SLOWDOWNS] += slowdown(sim, task, end_time(sim, task, machine, sim.clock[NOW]))
+            parts[SLOWDOWNS] += slowdown(sim, task, end_time(sim, task, machine, sim.clock.now))
             started += 1
         task = gangs.follows[task]
     commit(sim)
@@ -115,11 +110,11 @@ def go_on(episode: Episode, mask: np.ndarray, placements: int, passes: bool, par
             continue
         why = advance(sim)
         if why == LOOP_LOSSES_FULL:
-            sim.counts[LOSSES] = 0  # nobody asks for their table
+            sim.counts.losses = 0  # nobody asks for their table
         elif why == LOOP_STEP:
             note_ends(episode, parts)
-            state[UNSEEN_ARRIVALS] = sim.counts[ARRIVED_NOW] > 0
-            if sim.counts[FREED_NOW] == 0:
+            state[UNSEEN_ARRIVALS] = sim.counts.arrived_now > 0
+            if sim.counts.freed_now == 0:
                 see_arrivals(episode)
         else:
             state[HAS_ENDED] = 1
@@ -163,7 +158,7 @@ def has_room(fleet: FleetState, tasks: Tasks, head: int, count: int) -> bool:
 def see_arrivals(episode: Episode) -> None:
     """Let the gangs wait of which nobody is missing any more."""
     sim, gangs = episode.sim, episode.gangs
-    for task in sim.step.arrived[: sim.counts[ARRIVED_NOW]]:
+    for task in sim.step.arrived[: sim.counts.arrived_now]:
         head = gangs.head[task]
         gangs.missing[head] -= 1
         if gangs.missing[head] == 0:
@@ -175,7 +170,7 @@ def see_arrivals(episode: Episode) -> None:
 def note_ends(episode: Episode, parts: np.ndarray) -> None:
     """Tell the gangs what ended or was lost; who loses one attempt loses all."""
     sim, gangs, place = episode.sim, episode.gangs, 0
-    while place < sim.counts[ENDED_NOW]:
+    while place < sim.counts.ended_now:
         task = sim.step.ended[place]
         head = gangs.head[task]
         if sim.claims.status[task] == TASK_FINISHED:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from subak.marks import inlined
-from subak.simulator.engine.state import NOW, RUNNING_NOW, WAITING_NOW, Simulation
+from subak.simulator.engine.state import Simulation
 from subak.simulator.episodes.state import NO_HEAD, Episode
 
 MOST_SECONDS, MOST_TASKS = 1e9, 1e6  # that are told from more
@@ -31,7 +31,7 @@ def observe(episode: Episode, waiting: np.ndarray, fleet: np.ndarray) -> None:
         if head == NO_HEAD:
             break
         waiting[place, IS_THERE] = 1.0
-        waiting[place, WAITED] = squashed(sim.clock[NOW] - sim.progress.ready[head], OF_TIME)
+        waiting[place, WAITED] = squashed(sim.clock.now - sim.progress.ready[head], OF_TIME)
         waiting[place, ESTIMATED] = squashed(sim.tasks.estimate[head], OF_TIME)
         waiting[place, GANG_SIZE] = squashed(left[head], OF_COUNT)
         for row in range(sim.fleet.scale.size):
@@ -51,8 +51,8 @@ def observe_fleet(sim: Simulation, features: np.ndarray) -> None:
             most = max(most, state.block_free_max[row, block])
         features[PER_RESOURCE_OF_FLEET * row] = min(used, 1.0)
         features[PER_RESOURCE_OF_FLEET * row + 1] = min(most * state.scale[row], 1.0)
-    features[features.size - 2] = squashed(sim.counts[WAITING_NOW], OF_COUNT)
-    features[features.size - 1] = squashed(sim.counts[RUNNING_NOW], OF_COUNT)
+    features[features.size - 2] = squashed(sim.counts.waiting_now, OF_COUNT)
+    features[features.size - 1] = squashed(sim.counts.running_now, OF_COUNT)
 
 
 @inlined

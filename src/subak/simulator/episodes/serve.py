@@ -7,8 +7,6 @@ from subak.federation.serving import compiled_service
 from subak.kernels.kernel import by_address
 from subak.marks import inlined, noinline
 from subak.simulator.engine.state import (
-    NOW,
-    ROWS_CLOSED,
     TIMELINE_RUNNING_MEAN,
     TIMELINE_WAITING_MEAN,
     Simulation,
@@ -53,14 +51,14 @@ def step(world: Episodes, number: int) -> None:
     sim, mask, parts = episode.sim, answers.mask[number], answers.parts[number]
     parts[WAITING_SECONDS] = -integral(sim, TIMELINE_WAITING_MEAN)
     parts[RUNNING_SECONDS] = -integral(sim, TIMELINE_RUNNING_MEAN)
-    parts[SECONDS] = -sim.clock[NOW]
+    parts[SECONDS] = -sim.clock.now
     parts[SLOWDOWNS] = 0.0
     if not episode.state[HAS_ENDED]:
         passes = act(episode, world.rules, answers.action[number], mask, parts)
         go_on(episode, mask, world.rules.size, passes, parts)
     parts[WAITING_SECONDS] += integral(sim, TIMELINE_WAITING_MEAN)
     parts[RUNNING_SECONDS] += integral(sim, TIMELINE_RUNNING_MEAN)
-    parts[SECONDS] += sim.clock[NOW]
+    parts[SECONDS] += sim.clock.now
     answers.ended[number] = episode.state[HAS_ENDED] != 0
     tell(world, number)
 
@@ -94,7 +92,7 @@ def tell(world: Episodes, number: int) -> None:
 @inlined
 def integral(sim: Simulation, column: int) -> float:
     """Return what a column of the timeline has summed up since the episode began; it is closed at the end."""
-    closed = sim.record.rows[0, column] if sim.counts[ROWS_CLOSED] > 0 else 0.0
+    closed = sim.record.rows[0, column] if sim.counts.rows_closed > 0 else 0.0
     return float(closed + sim.record.current[column])
 
 

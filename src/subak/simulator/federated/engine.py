@@ -16,7 +16,7 @@ from subak.federation.serving import Service, entered, signature_of
 from subak.kernels.kernel import by_address
 from subak.kernels.state import Addressed, addressed
 from subak.kernels.together import Job, kernels_of
-from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, NOW, Simulation
+from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
 from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch, place_of
 from subak.simulator.federated.operations import apply_faults, boot_all, catch_up, change_machine, serve
@@ -53,7 +53,7 @@ def run_federated(loop: LoopTables, _now: float, budget: int) -> int:
             change_machine(sim, net, services, tables, due, out)
         else:
             note_batch(net, due[0])
-            task = serve(services, tables, HANDLER[kind], sim.clock[NOW])
+            task = serve(services, tables, HANDLER[kind], sim.clock.now)
             if task != NOBODY:
                 net.processing[place_of(task)] += net.service[kind]
         if carry_out(sim, net, HANDLER[kind], out):

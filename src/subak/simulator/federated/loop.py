@@ -61,29 +61,14 @@ from subak.simulator.engine.changes import apply_change
 from subak.simulator.engine.heap import drop_first, first_time
 from subak.simulator.engine.recorder import finish, pass_time
 from subak.simulator.engine.state import (
-    ACCOUNTED,
-    ARRIVED_NOW,
-    BOUNDARY,
-    ENDED_NOW,
-    EVENTS,
-    FREED_NOW,
-    INTERVAL,
     LOOP_LOSSES_FULL,
     LOOP_PAUSED,
     LOOP_TIMELINE_FULL,
     LOOP_UNREAD,
-    LOSSES,
-    NEXT_ARRIVAL,
-    NEXT_CHANGE,
-    NOW,
-    ROWS_CLOSED,
-    RUNNING_NOW,
     TIMELINE_ARRIVALS,
     TIMELINE_ENDS,
     TIMELINE_LOST,
     TIMELINE_PREEMPTIONS,
-    UNTIL,
-    WAITING_NOW,
     Simulation,
 )
 from subak.simulator.failures.planned import KILLED
@@ -134,28 +119,28 @@ def advance(  # noqa: C901, PLR0911  (each event is one way out)
     drop_dead(sim)
     exit_, message = first_time(sim.events), next_event_at(net)
     arrival = next_arrival(sim, net)
-    change = time_at(sim.changes.time, sim.counts[NEXT_CHANGE])
+    change = time_at(sim.changes.time, sim.counts.next_change)
     cancel = time_at(net.cancel_time, net.size[NEXT_CANCEL])
     time = min(exit_, message, arrival, change, cancel)
-    if time > sim.clock[UNTIL] or is_over(sim, net, time, arrival, change):
-        if net.faults.on[0] and sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] == 0 and time <= sim.clock[UNTIL]:
-            sim.clock[NOW] = max(net.idle[LAST_PROGRESS], sim.clock[ACCOUNTED])  # what came after was patience
+    if time > sim.clock.until or is_over(sim, net, time, arrival, change):
+        if net.faults.on[0] and sim.counts.waiting_now + sim.counts.running_now == 0 and time <= sim.clock.until:
+            sim.clock.now = max(net.idle[LAST_PROGRESS], sim.clock.accounted)  # what came after was patience
         record_messages(sim, net)
         return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
     if time > net.idle[NEXT_TREE]:
         return QUEUES_CHANGE
-    if sim.counts[LOSSES] + sim.counts[RUNNING_NOW] + 1 > sim.losses.task.size:  # one may begin again besides: `begin`
+    if sim.counts.losses + sim.counts.running_now + 1 > sim.losses.task.size:  # one may begin again besides: `begin`
         return LOOP_LOSSES_FULL
     if net.size[FREE] < net.size[MARGIN]:
         return MESSAGES_FULL
-    room = sim.record.rows.shape[0] - sim.counts[ROWS_CLOSED] - 2
-    if (time - sim.clock[BOUNDARY]) / sim.clock[INTERVAL] >= room:
+    room = sim.record.rows.shape[0] - sim.counts.rows_closed - 2
+    if (time - sim.clock.boundary) / sim.clock.interval >= room:
         record_messages(sim, net)
         pass_time(sim, time)
         return LOOP_TIMELINE_FULL
-    sim.counts[FREED_NOW] = 0
-    sim.counts[ARRIVED_NOW] = 0
-    sim.counts[ENDED_NOW] = 0
+    sim.counts.freed_now = 0
+    sim.counts.arrived_now = 0
+    sim.counts.ended_now = 0
     if change == time:
         return take_change(sim, net, time, due)
     if exit_ == time:
@@ -164,7 +149,7 @@ def advance(  # noqa: C901, PLR0911  (each event is one way out)
         return take_arrival(sim, net, time, due)
     if message > time:
         return take_cancel(sim, net, time, due)
-    horizon = min(arrival, change, exit_, cancel, sim.clock[UNTIL], net.idle[NEXT_TREE])
+    horizon = min(arrival, change, exit_, cancel, sim.clock.until, net.idle[NEXT_TREE])
     if net.beats.size[IS_ON] and net.beats.round[NEXT_BEAT] == time and pass_over(
         sim, net, services, tables, time, horizon, arrival
     ):
@@ -185,7 +170,7 @@ def is_over(sim: Simulation, net: Network, time: float, arrival: float, change: 
         return True  # nothing is left but services that nobody stops, and tasks that no machine is there for
     if net.size[LIVELY] > 0 or arrival < np.inf:
         return False
-    settled = sim.counts[WAITING_NOW] == 0 and sim.counts[RUNNING_NOW] == 0
+    settled = sim.counts.waiting_now == 0 and sim.counts.running_now == 0
     if settled and net.faults.on[0] == 0:
         return True
     return (settled or change == np.inf) and time - net.idle[LAST_PROGRESS] > net.idle[TIMEOUT]
@@ -194,7 +179,7 @@ def is_over(sim: Simulation, net: Network, time: float, arrival: float, change: 
 @inlined
 def note_progress(sim: Simulation, net: Network, time: float) -> None:
     """Account for the time up to a change of what waits and runs."""
-    if time >= sim.clock[BOUNDARY]:
+    if time >= sim.clock.boundary:
         record_messages(sim, net)
     pass_time(sim, time)
     net.idle[LAST_PROGRESS] = time
@@ -212,13 +197,13 @@ def to_role(due: np.ndarray, kind: int, to: int, task: int, machine: int) -> int
 @inlined
 def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
     """Let a task arrive at its submitter; where the next one to arrive has no place yet, come back for it."""
-    if sim.counts[NEXT_ARRIVAL] == net.arrival.size:
+    if sim.counts.next_arrival == net.arrival.size:
         return LOOP_UNREAD
-    task = net.arriving[sim.counts[NEXT_ARRIVAL]]
+    task = net.arriving[sim.counts.next_arrival]
     note_progress(sim, net, time)
-    sim.clock[NOW] = time
-    sim.counts[NEXT_ARRIVAL] += 1
-    sim.counts[EVENTS] += 1
+    sim.clock.now = time
+    sim.counts.next_arrival += 1
+    sim.counts.events += 1
     sim.record.current[TIMELINE_ARRIVALS] += 1
     if sim.claims.status[task] in (TASK_UNPLACEABLE, TASK_GIVEN_UP):
         return NOTHING
@@ -229,12 +214,12 @@ def take_arrival(sim: Simulation, net: Network, time: float, due: np.ndarray) ->
 @inlined
 def take_message(sim: Simulation, net: Network, horizon: float, due: np.ndarray) -> int:
     """Let a message arrive at its receiver, or be handled; before *horizon* only other messages are due."""
-    sim.clock[NOW], slot = next_served(net, horizon)
-    sim.counts[EVENTS] += 1
+    sim.clock.now, slot = next_served(net, horizon)
+    sim.counts.events += 1
     if slot == NOBODY:
         return NOTHING
     due[0] = net.flight[slot]
-    if sim.clock[NOW] >= sim.clock[BOUNDARY]:
+    if sim.clock.now >= sim.clock.boundary:
         turn_interval(sim, net)
     net.handled[due[0]["kind"]] += 1
     release_slot(net, slot)
@@ -253,14 +238,14 @@ def pass_over(
     if not is_empty(net.line) or not beat_is_next(net) or (net.size[LIVELY] == 0 and arrival == np.inf):
         return False
     beats, of = net.beats, net.beats.round
-    if time >= sim.clock[BOUNDARY]:
-        sim.clock[NOW] = time
+    if time >= sim.clock.boundary:
+        sim.clock.now = time
         turn_interval(sim, net)
     if time >= of[BINADE_END] or beats.size[UNSETTLED] > UNSETTLED_MAX:
         settle_all(net)
         call(services, IDLE, tables[IDLE], time, HEAR)
         measure_round(beats, time)
-    horizon = min(horizon, first_time(net.events), sim.clock[BOUNDARY] if sim.clock[BOUNDARY] > time else np.inf)
+    horizon = min(horizon, first_time(net.events), sim.clock.boundary if sim.clock.boundary > time else np.inf)
     count = call(services, IDLE, tables[IDLE], horizon, PASS_OVER)
     if count == 0:
         return False
@@ -269,8 +254,8 @@ def pass_over(
     net.handled[BEAT] += count
     net.handled[UPDATE] += count * beats.size[MASTERS]
     net.handled[NOTED] += count * beats.size[MASTERS]
-    sim.counts[EVENTS] += count * beats.size[EVENTS_A_ROUND]
-    sim.clock[NOW] = of[LAST] + of[LENGTH]
+    sim.counts.events += count * beats.size[EVENTS_A_ROUND]
+    sim.clock.now = of[LAST] + of[LENGTH]
     return True
 
 
@@ -280,8 +265,8 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     task, machine = sim.events.slot[0]["item"], sim.events.slot[0]["place"]
     drop_first(sim.events)
     note_progress(sim, net, time)
-    sim.clock[NOW] = time
-    sim.counts[EVENTS] += 1
+    sim.clock.now = time
+    sim.counts.events += 1
     net.size[LIVELY] -= 1
     reason = net.why[task] if net.why.size > 0 else NO_REASON
     if reason == NO_REASON:
@@ -304,9 +289,9 @@ def take_cancel(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
     """Let a user cancel a task."""
     task = net.cancel_task[net.size[NEXT_CANCEL]]
     note_progress(sim, net, time)
-    sim.clock[NOW] = time
+    sim.clock.now = time
     net.size[NEXT_CANCEL] += 1
-    sim.counts[EVENTS] += 1
+    sim.counts.events += 1
     if sim.claims.status[task] == TASK_UNPLACEABLE:
         return NOTHING
     return to_role(due, CANCEL, net.submitter[task], net.number[task], NOBODY)
@@ -315,22 +300,22 @@ def take_cancel(sim: Simulation, net: Network, time: float, due: np.ndarray) -> 
 @noinline
 def take_change(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
     """Let a machine leave, join or take another capacity; the operator tells its local master."""
-    change = sim.counts[NEXT_CHANGE]
+    change = sim.counts.next_change
     machine = sim.changes.machine[change]
     note_progress(sim, net, time)
-    sim.clock[NOW] = time
-    sim.counts[NEXT_CHANGE] += 1
-    sim.counts[EVENTS] += 1
-    before = sim.counts[LOSSES]
+    sim.clock.now = time
+    sim.counts.next_change += 1
+    sim.counts.events += 1
+    before = sim.counts.losses
     apply_change(sim, change)
     forget_lost_events(sim)
-    for loss in range(before, sim.counts[LOSSES]):
+    for loss in range(before, sim.counts.losses):
         forget_exit(sim, net, sim.losses.task[loss])
     sim.step.is_freed[machine] = False
     to_role(due, CHANGE, NOBODY, NOBODY, machine)
     due[0]["count"], due[0]["shape"] = change, net.changed_to[change] if net.changed_to.size > 0 else NOBODY
     due[0]["epoch"] = 0  # nobody has been told yet
-    due[0]["first"], due[0]["last"] = before, sim.counts[LOSSES]
+    due[0]["first"], due[0]["last"] = before, sim.counts.losses
     return HANDLE
 
 
@@ -339,8 +324,8 @@ def next_instant(sim: Simulation, net: Network) -> float:
     """Return when the next event is, inf if there is none."""
     time = min(first_time(sim.events), next_event_at(net))
     time = min(time, next_arrival(sim, net))
-    if sim.counts[NEXT_CHANGE] < sim.changes.time.size:
-        time = min(time, sim.changes.time[sim.counts[NEXT_CHANGE]])
+    if sim.counts.next_change < sim.changes.time.size:
+        time = min(time, sim.changes.time[sim.counts.next_change])
     time = min(time, time_at(net.cancel_time, net.size[NEXT_CANCEL]))
     return float(time)
 
@@ -364,7 +349,7 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
         elif message["kind"] == HALT:
             halt(sim, net, task, message["machine"], message["reason"])
         else:
-            transmit(net, sim.clock[NOW], sender_role, message)
+            transmit(net, sim.clock.now, sender_role, message)
     out.size[POSTED] = 0
     if out.size[OVERRUN] > 0:
         sim.claims.violation[VIOLATED_RULE], sim.claims.violation[VIOLATING_ROLE] = OUTBOX_FULL, sender_role
@@ -380,7 +365,7 @@ def carry_out_apart(sim: Simulation, net: Network, sender_role: int, out: Outbox
 @inlined
 def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
     """Run an attempt, if the machine really has what it asks and the task does not run already."""
-    note_progress(sim, net, sim.clock[NOW])
+    note_progress(sim, net, sim.clock.now)
     if may_forget(sim, net) and sim.claims.status[task] == TASK_FINISHED:
         run_again(sim, task)
     elif may_forget(sim, net) and sim.claims.status[task] == TASK_BLOCKED:  # that an attempt failed, likewise
@@ -393,7 +378,7 @@ def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
 @inlined
 def may_forget(sim: Simulation, net: Network) -> bool:
     """Whether the end of an attempt may have been lost with its machine: one failed, or left while it was told."""
-    return bool(net.faults.on[0] or sim.counts[NEXT_CHANGE] > 0)
+    return bool(net.faults.on[0] or sim.counts.next_change > 0)
 
 
 @inlined
@@ -417,9 +402,9 @@ def cut_short(sim: Simulation, net: Network, task: int, limit: float) -> None:
 @noinline
 def give_up(sim: Simulation, net: Network, task: int) -> None:
     """End a task that has not finished, and is not to be tried again."""
-    note_progress(sim, net, sim.clock[NOW])
+    note_progress(sim, net, sim.clock.now)
     if sim.claims.status[task] == TASK_WAITING:
-        sim.counts[WAITING_NOW] -= 1
+        sim.counts.waiting_now -= 1
         sim.record.waiting_by_shape[sim.tasks.shape[task]] -= 1
     sim.claims.status[task] = TASK_GIVEN_UP
 
@@ -427,8 +412,8 @@ def give_up(sim: Simulation, net: Network, task: int) -> None:
 @noinline
 def run_again(sim: Simulation, task: int) -> None:
     """Let a task wait whose end was lost with its machine before its submitter heard of it: so is the attempt."""
-    loss = sim.counts[LOSSES]
-    sim.counts[LOSSES] += 1
+    loss = sim.counts.losses
+    sim.counts.losses += 1
     sim.losses.task[loss], sim.losses.machine[loss] = task, sim.progress.machine[task]
     sim.losses.start[loss] = sim.progress.start[task]
     sim.losses.end[loss] = sim.progress.start[task] + sim.tasks.run_time[task]
@@ -440,7 +425,7 @@ def run_again(sim: Simulation, task: int) -> None:
 def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) -> None:
     """End an attempt before its time: its task waits again."""
     if sim.claims.status[task] == TASK_RUNNING and sim.progress.machine[task] == machine:
-        note_progress(sim, net, sim.clock[NOW])
+        note_progress(sim, net, sim.clock.now)
         lose(sim, task, machine)
         forget_lost_events(sim)
         sim.record.current[TIMELINE_PREEMPTIONS] += reason == PREEMPTED
@@ -457,9 +442,9 @@ def forget_exit(sim: Simulation, net: Network, task: int) -> None:
 @inlined
 def let_wait(sim: Simulation, net: Network, task: int) -> None:
     """Count a task among the waiting from now on: it was submitted."""
-    note_progress(sim, net, sim.clock[NOW])
+    note_progress(sim, net, sim.clock.now)
     if sim.progress.attempts[task] == 0:  # what is tried again has been ready since before its first attempt
-        sim.progress.ready[task] = sim.clock[NOW]
+        sim.progress.ready[task] = sim.clock.now
     note_waiting(sim, task)
 
 

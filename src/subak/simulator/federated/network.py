@@ -36,7 +36,7 @@ from subak.federation.messages import (
 from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
-from subak.simulator.engine.state import FIRST_RESOURCE, NEXT_ARRIVAL, UNREAD_FROM, Simulation
+from subak.simulator.engine.state import FIRST_RESOURCE, Simulation
 from subak.simulator.failures.faults import (
     REPLAY,
     Faults,
@@ -209,8 +209,8 @@ def place_of(number: int) -> int:
 @inlined
 def next_arrival(sim: Simulation, net: Network) -> float:
     """Return when the next task arrives, inf if none does; it may be one that has no place yet."""
-    arrival = sim.counts[NEXT_ARRIVAL]
-    return float(net.arrival[arrival]) if arrival < net.arrival.size else float(sim.clock[UNREAD_FROM])
+    arrival = sim.counts.next_arrival
+    return float(net.arrival[arrival]) if arrival < net.arrival.size else sim.clock.unread_from
 
 
 @inlined

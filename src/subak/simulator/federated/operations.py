@@ -15,7 +15,7 @@ from subak.federation.messages import (
     Outbox,
 )
 from subak.marks import Functions, call, inlined, noinline
-from subak.simulator.engine.state import NOW, UNTIL, Simulation
+from subak.simulator.engine.state import Simulation
 from subak.simulator.failures.faults import ACTION_CRASH, ACTION_RESTART
 from subak.simulator.federated.heartbeats.beats import IS_ON
 from subak.simulator.federated.heartbeats.idle import HEAR
@@ -59,10 +59,10 @@ def boot_all(
     clusters, masters = net.size[CLUSTERS], net.first[WORKER] - net.first[LOCAL_MASTER]
     for cluster in range(clusters):
         for number in range(cluster, masters, clusters):
-            order(net, services, tables, due, sim.clock[NOW], net.first[LOCAL_MASTER] + number, BOOT)
+            order(net, services, tables, due, sim.clock.now, net.first[LOCAL_MASTER] + number, BOOT)
             carry_out_apart(sim, net, LOCAL_MASTER, out)
     for address in range(net.first[WORKER], net.first[WORKER + 1]):
-        order(net, services, tables, due, sim.clock[NOW], address, BOOT)
+        order(net, services, tables, due, sim.clock.now, address, BOOT)
         carry_out_apart(sim, net, WORKER, out)
 
 
@@ -71,7 +71,7 @@ def change_machine(
     sim: Simulation, net: Network, services: Functions, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
     """Tell a machine's local master of the operator's change, and the standby; then carry it out at its worker."""
-    machine, now, is_there = due[0]["machine"], sim.clock[NOW], due[0]["shape"] != NOBODY
+    machine, now, is_there = due[0]["machine"], sim.clock.now, due[0]["shape"] != NOBODY
     address = net.first[WORKER] + machine
     if not is_there:
         net.incarnation[address] = -abs(net.incarnation[address])
@@ -95,7 +95,7 @@ def catch_up(sim: Simulation, net: Network, services: Functions, tables: np.ndar
     """Account for the heartbeats that were passed over, so that whoever looks at the roles sees none missing."""
     if net.beats.size[IS_ON]:
         settle_all(net)
-        call(services, IDLE, tables[IDLE], sim.clock[NOW], HEAR)
+        call(services, IDLE, tables[IDLE], sim.clock.now, HEAR)
 
 
 @noinline
@@ -107,19 +107,19 @@ def apply_faults(
     while faults.next[0] < faults.time.size and faults.time[faults.next[0]] <= next_instant(sim, net):
         action = faults.next[0]
         faults.next[0] += 1
-        if faults.time[action] > sim.clock[UNTIL]:
+        if faults.time[action] > sim.clock.until:
             continue
-        sim.clock[NOW] = max(sim.clock[NOW], faults.time[action])
+        sim.clock.now = max(sim.clock.now, faults.time[action])
         address = faults.address[action]
         if faults.action[action] == ACTION_CRASH and net.incarnation[address] > 0:
             net.incarnation[address] = -net.incarnation[address]
             if role_of(net, address) == WORKER:
-                order(net, services, tables, due, sim.clock[NOW], address, POWER_OFF)
+                order(net, services, tables, due, sim.clock.now, address, POWER_OFF)
                 carry_out_apart(sim, net, WORKER, out)
         elif faults.action[action] == ACTION_RESTART and net.incarnation[address] < 0 and can_restart(net, address):
             net.incarnation[address] = -net.incarnation[address] + 1
-            net.busy[address] = sim.clock[NOW]
-            carry_out_apart(sim, net, order(net, services, tables, due, sim.clock[NOW], address, RESTART), out)
+            net.busy[address] = sim.clock.now
+            carry_out_apart(sim, net, order(net, services, tables, due, sim.clock.now, address, RESTART), out)
 
 
 @inlined

@@ -24,7 +24,7 @@ from subak.placement.schedulers import HOLD_BACK_AFTER
 from subak.queues.tree import TreeChange, TreeFile, changed, refuse_changes
 from subak.simulator.engine.run_loop import Course, Held, LoopResult, Progress
 from subak.simulator.engine.setup import NO_ROW, Prepared, Terms, prepare
-from subak.simulator.engine.state import NOW, Simulation
+from subak.simulator.engine.state import Simulation
 from subak.simulator.failures.draws import draw_failures
 from subak.simulator.failures.plan import FailurePlan
 from subak.simulator.failures.planned import NEVER, Planned
@@ -150,7 +150,7 @@ class Opened:
             if why != MESSAGES_FULL:
                 return why
             if self.network.slot.size > SLOTS_MAX:
-                now = self.simulation.clock[NOW]
+                now = self.simulation.clock.now
                 raise RunError(f"more than {SLOTS_MAX:,} messages are on their way at {now:g} s; with shorter "
                                "delays and services, a longer heartbeat or fewer masters there are fewer")
             self.network = with_more_room(self.network)
@@ -364,5 +364,5 @@ def broken_rule(simulation: Simulation) -> RunError:
     rule = RULES[violation[VIOLATED_RULE]]
     said = (f"a {ROLES[violation[VIOLATING_ROLE]]} {rule}" if violation[VIOLATED_RULE] == OUTBOX_FULL else
             f"a worker {rule}: machine {violation[VIOLATING_MACHINE]}, task {violation[VIOLATING_TASK]}")
-    return RunError(f"{said}, at {simulation.clock[0]:g} s; this is a defect of subak, "
+    return RunError(f"{said}, at {simulation.clock.now:g} s; this is a defect of subak, "
                     "please report it with the scenario")

@@ -5,12 +5,9 @@ from subak.federation.messages import REFUSED, REPARTITION
 from subak.marks import inlined, noinline
 from subak.simulator.engine.recorder import close_until
 from subak.simulator.engine.state import (
-    NOW,
-    RUNNING_NOW,
     TIMELINE_MESSAGES,
     TIMELINE_REFUSALS,
     TIMELINE_REPARTITIONS,
-    WAITING_NOW,
     Simulation,
 )
 from subak.simulator.federated.network import Network, next_arrival
@@ -19,9 +16,9 @@ from subak.simulator.federated.network import Network, next_arrival
 @noinline
 def turn_interval(sim: Simulation, net: Network) -> None:
     """Close the intervals that have ended; what is said when all has ended makes none of its own."""
-    if sim.counts[WAITING_NOW] + sim.counts[RUNNING_NOW] > 0 or next_arrival(sim, net) < np.inf:
+    if sim.counts.waiting_now + sim.counts.running_now > 0 or next_arrival(sim, net) < np.inf:
         record_messages(sim, net)
-        close_until(sim, sim.clock[NOW])
+        close_until(sim, sim.clock.now)
 
 
 @noinline

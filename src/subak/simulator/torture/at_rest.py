@@ -23,7 +23,6 @@ from subak.fleet.state import BLOCK
 from subak.placement.claims import STATUSES, TASK_BLOCKED, TASK_FINISHED, TASK_GIVEN_UP, TASK_UNPLACEABLE
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.placement.claims import TASK_WAITING as WAITS
-from subak.simulator.engine.state import NEXT_ARRIVAL
 from subak.simulator.federated.by_task import states_by_task
 from subak.simulator.federated.network import on_the_way
 from subak.simulator.torture.invariants import Watch
@@ -33,7 +32,7 @@ def unrest(watch: Watch) -> str:
     """(i) Say what is not yet as it must be in the end, an empty text when everything is."""
     sim = watch.sim
     used = on_the_way(watch.net)
-    if sim.counts[NEXT_ARRIVAL] < sim.tasks.arrival.size:
+    if sim.counts.next_arrival < sim.tasks.arrival.size:
         return "tasks are still to arrive"
     kinds = sorted({KINDS[kind] for kind in watch.net.flight["kind"][used] if not PERIODIC[kind]} - in_vain(watch))
     if kinds:

@@ -32,7 +32,6 @@ from subak.federation.messages import (
     SUBMITTER,
     WORKER,
 )
-from subak.simulator.engine.state import NEXT_CHANGE
 from subak.simulator.federated.by_task import phases_by_task, states_by_task
 from subak.simulator.federated.network import on_the_way
 from subak.simulator.federated.simulate import Opened
@@ -68,7 +67,7 @@ class Coverage:
         sim, net = opened.simulation, opened.network
         phases = phases_by_task(opened.roles)
         self.submitted = opened.roles.jobs.state.copy()
-        change = sim.counts[NEXT_CHANGE]
+        change = sim.counts.next_change
         if change < sim.changes.time.size:
             self.machine_state = MACHINE_STATES[opened.roles.locals[0].machine["state"][sim.changes.machine[change]]]
         slots = on_the_way(net)

@@ -49,7 +49,7 @@ from subak.federation.messages import (
     WORKER,
 )
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
-from subak.simulator.engine.state import NEXT_ARRIVAL, NOW, Simulation
+from subak.simulator.engine.state import Simulation
 from subak.simulator.federated.network import FREE, LIVELY, Network, on_the_way
 from subak.simulator.torture.beginnings import Beginnings
 from subak.simulator.torture.folds import HOLDING, TASK_OF, must
@@ -98,8 +98,8 @@ class Watch(Watched):
             self.exited.add((int(message["task"]), int(message["attempt"])))
         elif kind == PLACE and self.roles.rules.preemption not in (OFF, PAPER):
             self.note_requests(int(message["to"]))
-        if self.sim.counts[NEXT_ARRIVAL] != self.arrived or kind == EXITED:
-            self.arrived = int(self.sim.counts[NEXT_ARRIVAL])
+        if self.sim.counts.next_arrival != self.arrived or kind == EXITED:
+            self.arrived = self.sim.counts.next_arrival
             self.swaps.clear()
         self.check_messages()
 
@@ -287,6 +287,6 @@ class Watch(Watched):
     @property
     def now(self) -> float:
         """The time of the run, in seconds."""
-        return float(self.sim.clock[NOW])
+        return self.sim.clock.now
 
 

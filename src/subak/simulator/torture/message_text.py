@@ -26,7 +26,6 @@ from subak.federation.messages import (
     SUBMITTER,
     WORKER,
 )
-from subak.simulator.engine.state import NOW
 from subak.simulator.federated.simulate import Opened
 
 MASK = (1 << INCARNATION_BITS) - 1
@@ -37,7 +36,7 @@ def event_words(opened: Opened, hidden: Collection[str] = ()) -> str:
     message = opened.due[0]
     if KINDS[message["kind"]] in hidden:
         return ""
-    lines = [f"{opened.simulation.clock[NOW]:.4f}  {receiver(opened, message)} <- {words(opened, message)}"]
+    lines = [f"{opened.simulation.clock.now:.4f}  {receiver(opened, message)} <- {words(opened, message)}"]
     for row in opened.out.row:
         if row["kind"] == NOBODY:
             break

@@ -27,9 +27,6 @@ from subak.simulator.engine.state import (
     LOOP_DONE,
     LOOP_LOSSES_FULL,
     LOOP_TIMELINE_FULL,
-    LOSSES,
-    NOW,
-    ROWS_CLOSED,
 )
 from subak.simulator.failures.planned import Planned
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
@@ -370,7 +367,7 @@ def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_w
         seen = coverage.look(opened)
         why, handled = next_event(opened)
         ending.events += 1
-        ending.seconds = float(sim.clock[NOW])
+        ending.seconds = sim.clock.now
         if in_words and handled:
             yield event_words(opened)
         watch(handled, opened.due[0])
@@ -398,9 +395,9 @@ def next_event(opened: Opened) -> tuple[int, bool]:
     if why == LOOP_BROKEN:
         raise Broken(f"(b) {broken_rule(sim)}")
     if why == LOOP_TIMELINE_FULL:
-        sim.counts[ROWS_CLOSED] = 0
+        sim.counts.rows_closed = 0
     if why == LOOP_LOSSES_FULL:
-        sim.counts[LOSSES] = 0
+        sim.counts.losses = 0
     return why, bool(opened.due[0]["kind"] >= 0)
 
 
