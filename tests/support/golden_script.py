@@ -292,7 +292,7 @@ def counts(names, tally):
 def ending(opened, watch):
     """How everything stands."""
     sim, roles = opened.simulation, opened.roles
-    lines = [f"at {sim.clock[0]:g} s:"]
+    lines = [f"at {sim.clock.now:g} s:"]
     for task, status in enumerate(sim.claims.status):
         machine = sim.progress.machine[task]
         where = f" on machine {opened.prepared.machine_order[machine]}" if machine >= 0 else ""
