@@ -1,4 +1,5 @@
 """The documentation cannot drift: its commands run, its outputs are compared, its reference is the program's."""
+import inspect
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ from batches import batch, machines
 from in_process import subak
 from small_inputs import placed
 from subak.cli.app import app
+from subak.cli.usage.convert import convert
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table
 from subak.simulator.simulate import simulate
@@ -138,6 +140,13 @@ def test_every_command_and_format_has_a_page_of_the_reference_and_the_index_lead
     for path in pages.keys() - {"index.md"}:
         assert f"]({path})" in pages["index.md"], path
     assert max(len(text.split()) for text in pages.values()) < 5000
+
+
+def test_every_format_is_in_the_help_of_convert_and_on_the_page_of_traces():
+    help_text = inspect.signature(convert).parameters["source"].annotation.__metadata__[0].help
+    traces = (DOCS / "traces.md").read_text()
+    assert [name for name in READERS if not re.search(rf"\b{name}\b", help_text)] == []
+    assert [name for name in READERS if f"`{name}`" not in traces] == []
 
 
 def test_the_page_of_a_published_table_says_what_that_table_is():

@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import tests_of
 
 ROOT = Path(__file__).parents[2]
@@ -35,3 +37,17 @@ def test_it_says_what_to_run():
     asked = [sys.executable, ROOT / "tests" / "support" / "tests_of.py", ROOT / "src" / "subak" / "queues" / "tree.py"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
     assert said[0] == "tests/queues/test_queue_tree.py" and all((ROOT / each).is_file() for each in said)
+
+
+def test_new_files_count_and_no_change_is_an_error(tmp_path, monkeypatch):
+    """New files are those that git does not know yet."""
+    me = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for asked in (["init", "-q", "-b", "main"], [*me, "commit", "-q", "--allow-empty", "-m", "Begin"]):
+        subprocess.run(["git", *asked], cwd=tmp_path, check=True)
+    monkeypatch.setattr(tests_of, "ROOT", tmp_path)
+    assert tests_of.changed() == []
+    with pytest.raises(SystemExit, match="no file of src differs from main"):
+        tests_of.main([])
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "new.py").touch()
+    assert tests_of.changed() == [tmp_path / "src" / "new.py"]

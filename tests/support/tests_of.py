@@ -2,7 +2,7 @@
 
     python tests/support/tests_of.py                              for the files of src that differ from main
     python tests/support/tests_of.py src/subak/queues/tree.py     for some files or folders
-    pytest -q $(python tests/support/tests_of.py)
+    python tests/support/tests_of.py | xargs -r pytest -q         runs them
 
 A module that no test imports is answered for by the tests of its room. `make test` runs everything.
 """
@@ -69,15 +69,18 @@ def table() -> list[tuple[str, str]]:
 
 
 def changed() -> list[Path]:
-    """Return the files of src that differ from main, those that nobody has committed among them."""
-    asked = ["git", "diff", "--name-only", "--diff-filter=d", "main", "--", "src"]
-    said = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    """Return the files of src that differ from main, new ones and those that nobody has committed among them."""
+    asked = (["git", "diff", "--name-only", "--diff-filter=d", "main", "--", "src"],
+             ["git", "ls-files", "--others", "--exclude-standard", "--", "src"])
+    said = "".join(subprocess.run(each, cwd=ROOT, check=True, capture_output=True, text=True).stdout for each in asked)
     return [ROOT / line for line in said.splitlines() if line.endswith(".py")]
 
 
 def main(arguments: list[str]) -> None:
     """Print the tests of what is named, or has changed, each once."""
     paths = [Path(each) for each in arguments] or changed()
+    if not paths:
+        sys.exit("tests_of.py: no file of src differs from main; name files, or compare on a branch")
     found = dict.fromkeys(test for path in paths for test in tests_of(module_of(path)))
     print("\n".join(str(test.relative_to(ROOT)) for test in found))
 

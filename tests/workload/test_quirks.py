@@ -19,6 +19,10 @@ QUIRKS = 200
 OF_JOBS = (
     "swf", "frontier", "table", "sacct", "sacct-ends", "helios", "azure", "supercloud", "acme", "pai2020", "fdata",
     "pm100", "in2p3", "dlrm2025")
+OF_OTHERS = (  # a line is an event, a machine, a stage, or one of several that make a task
+    "tr", "swim", "google-task_events", "google-machine_events", "google-task_constraints", "google-machine_attributes",
+    "alibaba", "alibaba-instances", "alibaba-spar", "openb", "openb-nodes", "pai2020-jobs", "google2019",
+    "google2019-machines")
 TOKENS = (
     "", " ", "Unknown", "None", "NULL", "nan", "-", "0", "-1", "INVALID", "4294967295", "4294967294", "1e13", "x",
     "1.5", "12:00", "1-02:03:04", "500m", "16G", "4Gn", "2024-03-31T02:30:00", "1970-01-01T01:00:00", "'", '"',
@@ -73,6 +77,10 @@ def refused_well(said: str, form: Format, text: str) -> bool:
     lines = [int(number) for number in re.findall(r"(?:line|row) (\d+)", said)]
     there = all(number <= text.count("\n") for number in lines)
     return there and (bool(lines) or re.search(WHOLE, said) is not None)
+
+
+def test_it_is_known_of_every_format_whether_a_line_is_a_job():
+    assert sorted(FORMATS) == sorted((*OF_JOBS, *OF_OTHERS))
 
 
 @pytest.mark.parametrize("name", FORMATS)
