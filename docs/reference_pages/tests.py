@@ -9,7 +9,7 @@ import tests_of
 
 HEAD = """# Which tests to run
 
-For what you changed, `pytest -q $(python tests/support/tests_of.py)` runs the tests that import it;
+For what you changed, `python tests/support/tests_of.py | xargs -r pytest -q` runs the tests that import it;
 `python tests/support/tests_of.py FILE` lists those of a file or folder. The six that import most of a room are below,
 without `test_` and `.py`.
 """
