@@ -7,7 +7,8 @@ sees the same memory as `array`. Records stand among the arrays of a state, are 
 """
 import ctypes
 import functools
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -33,9 +34,18 @@ class _Declared(Structured):
 class Numbers(ctypes.Structure, metaclass=_Declared):
     """A record; subclasses declare its fields."""
 
-    def __reduce__(self) -> tuple[type[Self], tuple[int | float, ...]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         """Return what copies of it, in this process or another, are made of."""
-        return type(self), tuple(getattr(self, name) for name in type(self).__annotations__)
+        return type(self), self.values()
+
+    def values(self) -> tuple[Any, ...]:
+        """Return its numbers, in the order of the fields."""
+        return tuple(getattr(self, name) for name in type(self).__annotations__)
+
+    def write(self, *values: float) -> None:
+        """Take on numbers, in the order of the fields."""
+        for name, value in zip(type(self).__annotations__, values, strict=True):
+            setattr(self, name, value)
 
     @property
     def data(self) -> memoryview:
@@ -51,6 +61,14 @@ class Numbers(ctypes.Structure, metaclass=_Declared):
     def at(cls, array: np.ndarray) -> Self:
         """Return the record whose memory is that of an array of one."""
         return cls.from_buffer(array.view(np.uint8).data)
+
+
+Record = TypeVar("Record", bound=Numbers)
+
+
+def total(records: Sequence[Record]) -> Record:
+    """Return the sums of the fields of some records, of which there is one at least."""
+    return type(records[0])(*map(sum, zip(*(each.values() for each in records), strict=True)))
 
 
 @functools.cache

@@ -228,9 +228,9 @@ def test_tables_have_room_for_what_was_asked():
 
 def test_roles_begin_in_their_first_incarnation_with_what_is_there():
     roles = Growing(1).roles
-    assert roles.submitters[0].scalar.tolist() == [1]
+    assert roles.submitters[0].counts.values() == (1,)
     assert roles.masters[0].lane_size.shape == (QUEUES, 3)
     assert not roles.masters[0].listed.any(), "no machine is there"
     local = roles.locals[0]
-    assert (local.asker["incarnation"][0], local.clock.tolist()) == (1, [0.0])
-    assert local.ledger.size.tolist() == [0, -1, 0, local.ledger.entry.size, 0]
+    assert (local.asker["incarnation"][0], local.standing.pulse_at) == (1, 0.0)
+    assert local.ledger.counts.values() == (0, -1, 0, local.ledger.entry.size, 0)

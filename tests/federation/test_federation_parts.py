@@ -12,7 +12,6 @@ from scipy import stats
 from small import fleet_of, plain
 from subak.federation.megha.attempts import (
     ANY_ATTEMPT,
-    ROWS_USED,
     add_attempt,
     build_attempts,
     drop_attempt,
@@ -24,10 +23,6 @@ from subak.federation.megha.ledger import (
     ENTRY,
     ENTRY_GAVE,
     ENTRY_TOOK,
-    LEDGER_EPOCH,
-    NEEDED_FROM,
-    RING,
-    VERSION,
     behind,
     bring,
     build_ledger,
@@ -109,7 +104,7 @@ def ledger_of(places, entries):
 
 def of_epoch(epoch):
     ledger = build_ledger(4, 4)
-    ledger.size[LEDGER_EPOCH] = epoch
+    ledger.counts.epoch = epoch
     return ledger
 
 
@@ -121,7 +116,7 @@ def test_an_entry_is_at_the_place_of_its_version_and_nothing_of_the_last_one_the
         "kind": ENTRY_GAVE, "machine": 5, "task": 6, "attempt": 7, "reason": NO_REASON, "held": 0, "in_gang": 0,
         "preempted": 0, "owner": NOBODY, "row": NOBODY, "shape": NOBODY, "queue": NOBODY, "heir": NOBODY, "round": 0,
         "code": 0}
-    assert ledger.size[VERSION] == 12
+    assert ledger.counts.version == 12
     assert ledger.entry["machine"][10 % 8] == 10
 
 
@@ -141,14 +136,14 @@ def test_a_ring_goes_over_more_places_when_what_it_would_write_over_is_needed():
     ledger = build_ledger(16, 4)
     for number in range(4):
         enter(ledger, ENTRY_TOOK, number, 0, 0)
-    ledger.size[NEEDED_FROM] = 2
+    ledger.counts.needed_from = 2
     for number in (4, 5):
         enter(ledger, ENTRY_TOOK, number, 0, 0)
-    assert (ledger.entry["machine"].tolist(), ledger.size[RING]) == ([4, 5, 2, 3] + 12 * [0], 4)
+    assert (ledger.entry["machine"].tolist(), ledger.counts.ring) == ([4, 5, 2, 3] + 12 * [0], 4)
     assert [reaches_back_to(ledger, version) for version in (1, 2)] == [False, True]
     assert [still_holds(ledger, 0, version) for version in (1, 2)] == [False, True]
     enter(ledger, ENTRY_TOOK, 6, 0, 0)
-    assert (ledger.entry["machine"].tolist(), ledger.size[RING]) == ([4, 5, 2, 3, 4, 5, 6] + 9 * [0], 8)
+    assert (ledger.entry["machine"].tolist(), ledger.counts.ring) == ([4, 5, 2, 3, 4, 5, 6] + 9 * [0], 8)
     assert entries_between(ledger, 2, 7)["machine"].tolist() == [2, 3, 4, 5, 6]
     assert [behind(ledger, place) for place in (0, 3, 7)] == [1, 4, 0]
 
@@ -157,7 +152,7 @@ def test_a_ring_over_all_places_goes_over_what_is_needed_too():
     ledger = build_ledger(8, 2)
     for number in range(20):
         enter(ledger, ENTRY_TOOK, number, 0, 0)
-    assert (entries_between(ledger, 12, 20)["machine"].tolist(), ledger.size[RING]) == ([*range(12, 20)], 8)
+    assert (entries_between(ledger, 12, 20)["machine"].tolist(), ledger.counts.ring) == ([*range(12, 20)], 8)
     assert not may_write_over_more(ledger)
 
 
@@ -180,9 +175,9 @@ def test_of_a_ledger_that_goes_back_less_far_nothing_is_carried():
 
 def test_of_a_new_epoch_that_has_brought_nothing_nothing_is_there():
     copy = of_epoch(2)
-    copy.size[VERSION] = 3
+    copy.counts.version = 3
     bring(copy, 3, 0, np.zeros(0, ENTRY))
-    assert (copy.size[LEDGER_EPOCH], copy.size[VERSION]) == (3, 0)
+    assert (copy.counts.epoch, copy.counts.version) == (3, 0)
 
 
 def test_what_a_message_brings_is_written_at_its_places_of_the_ring():
@@ -196,9 +191,9 @@ def test_what_a_message_brings_is_written_at_its_places_of_the_ring():
     bring(copy, 2, 0, entries(10, 11, 12))
     bring(copy, 2, 4, entries(14, 15))
     bring(copy, 1, 1, entries(99, 99))
-    assert (copy.entry["task"].tolist(), copy.size[VERSION]) == ([14, 15, 12, 0], 6)
+    assert (copy.entry["task"].tolist(), copy.counts.version) == ([14, 15, 12, 0], 6)
     bring(copy, 2, 1, entries(21, 22, 23))  # late: entry 1 is further back than the ring goes
-    assert (copy.entry["task"].tolist(), copy.size[VERSION]) == ([14, 15, 22, 23], 6)
+    assert (copy.entry["task"].tolist(), copy.counts.version) == ([14, 15, 22, 23], 6)
 
 
 def test_an_entry_is_held_until_it_is_overwritten():
@@ -232,8 +227,8 @@ def test_attempts_are_listed_by_machine_the_newest_first(moves):
         elif not adds and naive[machine]:
             drop_attempt(attempts, naive[machine].pop(task % len(naive[machine]))[2])
         assert [listed(attempts, each) for each in range(3)] == naive
-        assert attempts.size[ROWS_USED] == sum(len(rows) for rows in naive)
-        assert has_room(attempts) == (attempts.size[ROWS_USED] < 5)
+        assert attempts.counts.rows_used == sum(len(rows) for rows in naive)
+        assert has_room(attempts) == (attempts.counts.rows_used < 5)
         alike = [number for one, other, number in naive[machine] if (one, other) == (task, attempt)]
         any_of_it = [number for one, _, number in naive[machine] if one == task]
         assert find_attempt(attempts, machine, task, attempt) == next(iter(alike), NOBODY)

@@ -4,7 +4,7 @@ import pytest
 
 from growing import Growing
 from subak.federation.choices import BINS
-from subak.federation.megha.attempts import ROWS_USED, add_attempt, build_attempts
+from subak.federation.megha.attempts import add_attempt, build_attempts
 from subak.federation.megha.global_master.backlog import enqueue
 from subak.federation.megha.global_master.handlers import (
     confirm,
@@ -19,23 +19,13 @@ from subak.federation.megha.global_master.placement import Bins, chosen_in, hold
 from subak.federation.megha.global_master.preemption import dominant_share, machine_with_victims
 from subak.federation.megha.global_master.rebuild import restart, settle_doubts
 from subak.federation.megha.global_master.state import (
-    BEATS,
     CLUSTER,
-    DOUBTS,
-    INCARNATION,
     NEVER_SEEN,
-    NEXT_EXTERNAL,
-    NEXT_INTERNAL,
-    NEXT_QUEUE,
-    OVERRUNS,
-    OWN_QUEUES,
     PHASE_ENDED,
     PHASE_FLYING,
     PHASE_RUNNING,
     PHASE_UNKNOWN,
     PHASE_WAITING,
-    PLACING,
-    QUEUED,
     TASK,
     is_here,
     phase_of,
@@ -154,16 +144,17 @@ def test_a_restarted_global_master_knows_its_incarnation_and_where_it_asked():
     one.task["phase"] = PHASE_WAITING
     one.master.gang[0] = NUMBER + 1, 1, True
     one.master.cluster[0] = np.ones(1, CLUSTER)[0]
-    forgotten = [NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, DOUBTS, QUEUED]
-    one.master.scalar[forgotten] = 1
-    one.master.scalar[BEATS] = 5
+    forgotten = ("next_queue", "next_internal", "next_external", "placing", "doubts", "queued")
+    for name in forgotten:
+        setattr(one.master.counts, name, 1)
+    one.master.counts.beats = 5
     restart(*one.everything(), one.out)
     assert said(one.task) == {"tenant": NUMBER + 1, "machine": NOBODY}
     assert one.master.gang[0].item() == (NUMBER + 1, 0, False)
     assert said(one.master.cluster[0]) == {"seen": NEVER_SEEN, "seen_at": 1.0}
-    assert one.master.scalar[forgotten].tolist() == [0] * 6
-    assert (one.master.scalar[INCARNATION], one.master.scalar[BEATS]) == (2, 5)
-    assert one.master.scalar[OWN_QUEUES] == 1
+    assert [getattr(one.master.counts, name) for name in forgotten] == [0] * 6
+    assert (one.master.counts.incarnation, one.master.counts.beats) == (2, 5)
+    assert one.master.counts.own_queues == 1
 
 
 @pytest.mark.parametrize(("phase", "entry", "mine"), [
@@ -243,10 +234,10 @@ def test_a_doubted_task_waits_again_when_its_machine_is_listed_without_it():
     one.task["phase"], one.task["doubted"], one.task["machine"] = PHASE_RUNNING, True, 0
     one.master.listed[0] = False
     settle_doubts(*one.everything(), one.out)
-    assert (one.task["phase"], one.master.scalar[DOUBTS]) == (PHASE_RUNNING, 1), "what runs there is not known yet"
+    assert (one.task["phase"], one.master.counts.doubts) == (PHASE_RUNNING, 1), "what runs there is not known yet"
     one.master.listed[0] = True
     settle_doubts(*one.everything(), one.out)
-    assert (one.task["phase"], one.task["doubted"], one.master.scalar[DOUBTS]) == (PHASE_WAITING, False, 0)
+    assert (one.task["phase"], one.task["doubted"], one.master.counts.doubts) == (PHASE_WAITING, False, 0)
 
 
 def test_doubts_are_settled_as_far_as_there_is_room_for_what_follows():
@@ -260,7 +251,7 @@ def test_doubts_are_settled_as_far_as_there_is_room_for_what_follows():
     one.master.listed[0] = True
     settle_doubts(*one.everything(), build_outbox(8, more=0))  # a walk stops behind the first message
     assert one.master.task["doubted"][[one.row, *others]].tolist() == [False, True, True]
-    assert one.master.scalar[DOUBTS] == 1
+    assert one.master.counts.doubts == 1
 
 
 def test_a_turn_ends_when_more_was_withdrawn_than_the_outbox_holds():
@@ -279,7 +270,7 @@ def test_a_turn_ends_when_more_was_withdrawn_than_the_outbox_holds():
         on_place(*one.everything(), 0.0, out)
         said.append([KINDS[kind] for kind in out.row["kind"][: out.size[0]]])
     assert said == [["DONE", "PLACE"]] * 9 + [["LAUNCH", "RETRY", "PLACE"]]
-    assert one.master.scalar[PLACING] == 1
+    assert one.master.counts.placing == 1
 
 
 # -- its view ----------------------------------------------------------------------------------------------------------
@@ -295,14 +286,14 @@ def test_an_update_is_applied_from_what_was_seen_on(first, last, start):
     message = np.zeros(1, MESSAGE)[0]
     message["first"], message["last"] = first, last
     assert begin_update(one.master, 0, 2.5, message, ledger) == start
-    assert (one.master.cluster["seen_at"][0], one.master.tally[OVERRUNS]) == (2.5, 0)
+    assert (one.master.cluster["seen_at"][0], one.master.tally.overruns) == (2.5, 0)
 
 
 def test_a_master_that_missed_an_update_asks_for_the_whole_state():
     one, ledger = Master(), build_ledger(8, 8)
     for number in range(9):
         enter(ledger, ENTRY_TOOK, 0, number, 0)
-    one.master.scalar[INCARNATION] = 3
+    one.master.counts.incarnation = 3
     message = np.zeros(1, MESSAGE)[0]
     message["kind"], message["first"], message["last"], one.master.cluster["seen"][0] = UPDATE, 7, 9, 5
     on_update(*one.everything()[:4], 2.5, message, ledger, one.out)
@@ -319,13 +310,13 @@ def test_an_update_of_which_the_ring_has_lost_the_beginning_is_counted():
     message["first"], message["last"] = 3, 20
     one.master.cluster["seen"][0] = 3
     assert begin_update(one.master, 0, 2.5, message, ledger) == MISSING
-    assert one.master.tally[OVERRUNS] == 1
+    assert one.master.tally.overruns == 1
 
 
 def test_without_preemption_nobody_notes_what_runs_where():
     one = Master()
     assert not take_in_view(*one.everything(), one.entry(owner=1))
-    assert one.master.held.size[ROWS_USED] == 0
+    assert one.master.held.counts.rows_used == 0
     assert one.master.fleet.free[:, 0].tolist() == [3, 2]
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from growing import Growing
 from subak.errors import InputError
 from subak.federation.megha.admission import JobAsked, Spans, StageAsked
-from subak.federation.megha.global_master.state import NEXT_QUEUE, OWN_QUEUES
 from subak.federation.megha.jobs import OUTCOME_CANCELLED, OUTCOME_FINISHED, SUBMISSION_ENDED
 from subak.federation.messages import CANCELLED, NOBODY, RELEASE, SUBMITTER
 from subak.workload.predicates import Constraint
@@ -139,15 +138,15 @@ def test_a_queue_is_removed_when_it_is_empty_and_the_others_keep_their_turns():
     federation.until(20.0)
     assert len(federation.ended) == 6
     master = federation.roles.masters[0]
-    master.scalar[NEXT_QUEUE] = 2
+    master.counts.next_queue = 2
     admission.remove_queue(1)
     admission.remove_queue(1)
-    assert master.own[: master.scalar[OWN_QUEUES]].tolist() == [3, 2]
-    assert master.scalar[NEXT_QUEUE] == 1, "it is the turn of the same queue"
-    master.scalar[NEXT_QUEUE] = 2  # behind the last one is the first
+    assert master.own[: master.counts.own_queues].tolist() == [3, 2]
+    assert master.counts.next_queue == 1, "it is the turn of the same queue"
+    master.counts.next_queue = 2  # behind the last one is the first
     admission.add_queue(5)
     admission.remove_queue(5)
-    assert master.scalar[NEXT_QUEUE] == 0
+    assert master.counts.next_queue == 0
     federation.submit(one(federation, 2), [1.0])
     federation.submit(one(federation, 3), [1.0])
     federation.until(40.0)
@@ -239,12 +238,12 @@ def test_hundreds_of_jobs_through_a_few_rows(seed, doubled):
     federation.until(federation.now + 200.0)
     assert all(federation.admission[0].is_over(job) for job in open_jobs)
     tasks = federation.roles.submitters[0].tasks
-    assert (tasks.number[: tasks.size[1]] == NOBODY).all()
+    assert (tasks.number[: tasks.counts.tasks_ever] == NOBODY).all()
     assert over + len(open_jobs) > 100
     assert refused < 50
     assert len(federation.ended) > 200
     assert not federation.running
-    assert tasks.size[1] <= 48
+    assert tasks.counts.tasks_ever <= 48
     assert int(federation.jobs[0].number.max()) <= 150 * 64 + 63
 
 

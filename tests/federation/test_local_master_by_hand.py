@@ -4,7 +4,7 @@ import pytest
 
 from growing import Growing
 from subak.federation.megha.attempts import add_attempt
-from subak.federation.megha.ledger import NEEDED_FROM, VERSION, WHOLE_AT, build_ledger
+from subak.federation.megha.ledger import build_ledger
 from subak.federation.megha.local_master.handlers import (
     adopt_incarnation,
     begin_preemption,
@@ -17,16 +17,13 @@ from subak.federation.megha.local_master.leases import begin_timers, lose_machin
 from subak.federation.megha.local_master.reports import on_alive, on_holds
 from subak.federation.megha.local_master.state import (
     ABSENT,
-    ACTIVE,
     ATTEMPT_HELD,
     ATTEMPT_KILLING,
     ATTEMPT_OVER,
     ATTEMPT_PENDING,
     ATTEMPT_RUNNING,
-    EPOCH,
     LISTED,
     LOST_MACHINE,
-    PULSE_AT,
     SILENT,
     forget_noted,
     is_awaited,
@@ -100,7 +97,7 @@ def with_ledger(version, places, needed_from):
     """A local master with so many entries; eight places are in use."""
     one = Local()
     one.local = one.local._replace(ledger=build_ledger(places, 8))
-    one.local.ledger.size[VERSION], one.local.ledger.size[NEEDED_FROM] = version, needed_from
+    one.local.ledger.counts.version, one.local.ledger.counts.needed_from = version, needed_from
     return one
 
 
@@ -123,17 +120,17 @@ def message(**fields):
 ])
 def test_of_a_ledger_is_kept_what_some_master_has_not_seen_or_may_be_told(known, whole_at, needed):
     local = with_ledger(12, 16, needed_from=4).local
-    local.asker["known"], local.ledger.size[WHOLE_AT] = known, whole_at
+    local.asker["known"], local.ledger.counts.whole_at = known, whole_at
     write_over_what_was_seen(local)
-    assert local.ledger.size[NEEDED_FROM] == needed
+    assert local.ledger.counts.needed_from == needed
 
 
 @pytest.mark.parametrize(("whole_at", "needed"), [(8, 8), (7, 20)])
 def test_a_whole_state_that_is_further_back_than_there_are_places_is_not_kept(whole_at, needed):
     local = with_ledger(24, 16, needed_from=4).local
-    local.asker["known"], local.ledger.size[WHOLE_AT] = 20, whole_at
+    local.asker["known"], local.ledger.counts.whole_at = 20, whole_at
     write_over_what_was_seen(local)
-    assert local.ledger.size[NEEDED_FROM] == needed
+    assert local.ledger.counts.needed_from == needed
 
 
 @pytest.mark.parametrize(("version", "places", "needed"), [(6, 16, 2), (7, 16, 4), (7, 8, 2)])
@@ -142,7 +139,7 @@ def test_what_all_have_seen_is_found_out_when_over_half_of_the_places_in_use_may
     one = with_ledger(version, places, needed_from=2)
     one.local.asker["known"] = 6, 3
     on_noted(one.local, 1.0, message(sender=1, incarnation=1, seen=4), one.out)
-    assert one.local.ledger.size[NEEDED_FROM] == needed
+    assert one.local.ledger.counts.needed_from == needed
 
 
 # -- ends that are kept until they are noted ---------------------------------------------------------------------------
@@ -170,7 +167,7 @@ def test_ends_are_forgotten_in_their_order_but_for_a_machine_whose_report_comes_
 @pytest.mark.parametrize(("active", "incarnation", "known"), [(1, 2, 5), (1, 1, 0), (0, 2, 0)])
 def test_what_was_seen_is_noted_by_who_is_active_of_who_lives(active, incarnation, known):
     one = Local()
-    one.local.scalar[ACTIVE], one.local.asker["incarnation"][0] = active, 2
+    one.local.standing.active, one.local.asker["incarnation"][0] = active, 2
     on_noted(one.local, 7.0, message(incarnation=incarnation, seen=5), one.out)
     assert (one.local.asker["known"][0], one.local.asker["heard"][0]) == ((known, 7.0) if known else (0, 0.0))
 
@@ -208,7 +205,7 @@ def test_of_a_machine_that_is_lost_or_joins_no_later_incarnation_is_awaited():
 
 def test_who_is_not_active_notes_what_a_machine_is_and_does_no_more():
     one = Local()
-    one.local.scalar[ACTIVE] = 0
+    one.local.standing.active = 0
     on_change(one.local, one.topology, one.rules, one.shapes, 2.0, message(machine=0, shape=NOBODY), one.out)
     assert (one.local.machine["configuration"][0], one.local.machine["state"][0]) == (NOBODY, LISTED)
     assert one.local.fleet.free[:, 0].tolist() == [4, 4]
@@ -217,16 +214,16 @@ def test_who_is_not_active_notes_what_a_machine_is_and_does_no_more():
 @pytest.mark.parametrize(("active", "epoch", "posted"), [(1, 0, 3), (0, 0, 0), (1, 1, 0)])
 def test_updates_are_sent_in_its_own_epoch_by_who_is_active(active, epoch, posted):
     one = Local()
-    one.local.scalar[ACTIVE] = active
+    one.local.standing.active = active
     on_beat(one.local, one.topology, one.rules, message(epoch=epoch), one.out)
     assert one.out.size[0] == posted
 
 
 def test_who_comes_back_beside_another_is_its_standby():
     one = Local(standby=True)
-    one.local.clock[PULSE_AT] = 1.0
+    one.local.standing.pulse_at = 1.0
     restart_local(one.local, one.topology, one.rules, 7.0, one.out)
-    assert (one.local.scalar[EPOCH], one.local.scalar[ACTIVE], one.local.clock[PULSE_AT]) == (0, 0, 7.0)
+    assert (one.local.standing.epoch, one.local.standing.active, one.local.standing.pulse_at) == (0, 0, 7.0)
     assert one.out.row["kind"][: one.out.size[0]].tolist() == [WATCH]
 
 
@@ -240,7 +237,7 @@ def test_nobody_arms_a_timer_that_is_never_due(heartbeat, retry, armed):
 
 def test_who_is_not_active_does_not_look_after_workers():
     one = Local()
-    one.local.scalar[ACTIVE] = 0
+    one.local.standing.active = 0
     on_check(one.local, one.topology, one.rules, one.shapes, 99.0, message(machine=NOBODY), one.out)
     assert (one.out.size[0], one.local.machine["state"][0]) == (0, LISTED)
 
@@ -249,15 +246,15 @@ def test_who_takes_over_says_so_to_the_other_at_once():
     one = Local(standby=True)
     take_over(one.local, one.topology, one.rules, 3.0, one.out)
     pulse, = (row for row in one.out.row[: one.out.size[0]] if row["kind"] == PULSE)
-    assert (pulse["to"], pulse["epoch"], pulse["delay"]) == (one.topology.standbys, one.local.scalar[EPOCH], 3.0)
+    assert (pulse["to"], pulse["epoch"], pulse["delay"]) == (one.topology.standbys, one.local.standing.epoch, 3.0)
 
 
 @pytest.mark.parametrize(("active", "armed"), [(1, [WATCH]), (0, [])])
 def test_who_hears_of_a_later_epoch_waits_anew_before_it_takes_over(active, armed):
     one = Local(standby=True)
-    one.local.scalar[ACTIVE], one.local.clock[PULSE_AT] = active, 1.0
+    one.local.standing.active, one.local.standing.pulse_at = active, 1.0
     step_down(one.local, 5, one.rules, 7.0, one.out)
-    assert (one.local.scalar[EPOCH], one.local.scalar[ACTIVE], one.local.clock[PULSE_AT]) == (5, 0, 7.0)
+    assert (one.local.standing.epoch, one.local.standing.active, one.local.standing.pulse_at) == (5, 0, 7.0)
     assert one.out.row["kind"][: one.out.size[0]].tolist() == armed
 
 
@@ -279,7 +276,7 @@ def test_what_pends_for_a_former_incarnation_is_given_up_on_every_machine_of_the
 
 def test_a_look_at_workers_goes_on_in_the_same_epoch():
     one = Local()
-    one.local.scalar[EPOCH] = 4
+    one.local.standing.epoch = 4
     one.local.machine["state"][[0, 1, 2, FAR]] = SILENT
     out = build_outbox(4, more=1)
     on_check(one.local, one.topology, one.rules, one.shapes, 1.0, message(machine=NOBODY, epoch=4), out)
@@ -300,7 +297,7 @@ def test_a_machine_is_listed_when_it_is_known_what_its_worker_runs(state, reborn
 @pytest.mark.parametrize(("active", "epoch", "state"), [(1, 4, LISTED), (0, 4, SILENT), (1, 2, SILENT)])
 def test_a_report_is_heard_by_who_is_active_in_its_epoch(active, epoch, state):
     one = Local()
-    one.local.scalar[ACTIVE], one.local.scalar[EPOCH] = active, 4
+    one.local.standing.active, one.local.standing.epoch = active, 4
     one.local.machine["state"][0], one.local.machine["heard"][0] = SILENT, 1.0
     holds = message(machine=0, epoch=epoch, count=1, task=7, attempt=1, incarnation=1, report=1)
     on_holds(one.local, one.topology, one.rules, one.shapes, 6.0, holds, one.out)

@@ -6,7 +6,6 @@ from subak.federation.megha.global_master.handlers import end, on_refused, on_su
 from subak.federation.megha.global_master.losses import NOTHING_SENT
 from subak.federation.megha.global_master.rebuild import restart, settle_cluster, settle_doubts
 from subak.federation.megha.global_master.state import (
-    INCARNATION,
     PHASE_ENDED,
     PHASE_FLYING,
     PHASE_HELD,
@@ -41,7 +40,7 @@ NUMBERED = FIRST + 1  # the attempt that the task was sent to last
 def sent(phase, gang=False, losses_max=9, attempt=NUMBERED):
     """A master whose task is in a phase, and was sent to machine 0."""
     one = Master()
-    one.master.scalar[INCARNATION] = 1
+    one.master.counts.incarnation = 1
     me = one.task
     me["phase"], me["attempt"], me["machine"], me["sent"], me["sent_to"] = phase, attempt, 0, attempt, 0
     one.tasks.losses_max[one.row] = losses_max
@@ -53,7 +52,7 @@ def sent(phase, gang=False, losses_max=9, attempt=NUMBERED):
 
 def message(one, **fields):
     said = np.zeros(1, MESSAGE)[0]
-    said["row"], said["task"], said["incarnation"] = one.row, NUMBER, one.master.scalar[INCARNATION]
+    said["row"], said["task"], said["incarnation"] = one.row, NUMBER, one.master.counts.incarnation
     for name, value in fields.items():
         said[name] = value
     return said

@@ -7,12 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from small import fleet_of, plain
-from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.jobs import terms_of
 from subak.federation.megha.open_tasks import (
-    GANGS_EVER,
-    TASKS_EVER,
-    TASKS_OPEN,
     build_open_tasks,
     close_gang,
     close_task,
@@ -70,8 +66,8 @@ def test_rows_and_gangs_are_those_of_a_plain_twin(steps):
             for member in members:
                 del rows[member]
         most = max(most, len(rows))
-        assert tasks.size[TASKS_OPEN] == len(rows)
-        assert tasks.size[TASKS_EVER] == most, "a row that is free is used before a new one"
+        assert tasks.counts.tasks_open == len(rows)
+        assert tasks.counts.tasks_ever == most, "a row that is free is used before a new one"
         for task, (row, _) in rows.items():
             assert is_still(tasks, row, task, 0)
             assert not is_still(tasks, row, task, 1)
@@ -93,9 +89,9 @@ def test_a_year_needs_the_rows_of_a_day(retry):
         pass
     assert (opened.simulation.claims.status == TASK_FINISHED).all()
     roles = opened.roles
-    assert roles.submitters[0].tasks.size[TASKS_EVER] == 3
-    assert roles.submitters[0].tasks.size[TASKS_OPEN] == 0
-    ever = [int(attempts.size[ROWS_EVER]) for attempts in (roles.locals[0].rows, roles.workers.rows)]
+    assert roles.submitters[0].tasks.counts.tasks_ever == 3
+    assert roles.submitters[0].tasks.counts.tasks_open == 0
+    ever = [attempts.counts.rows_ever for attempts in (roles.locals[0].rows, roles.workers.rows)]
     assert max(ever) <= 6, "an end is kept until it is noted"
 
 
@@ -113,7 +109,7 @@ def test_the_row_of_a_gang_that_has_ended_is_the_next_ones():
         gang = open_gang(tasks, number, 1)
         join_gang(tasks, open_task(tasks, number), gang)
         close_gang(tasks, gang)
-    assert tasks.size[GANGS_EVER] == 1
+    assert tasks.counts.gangs_ever == 1
     assert tasks.gangs[0]["number"] == NOBODY
 
 

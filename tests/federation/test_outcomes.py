@@ -48,7 +48,7 @@ def ended(tasks, planned, on, stages=ALONE, machines=((1, 1),), changes=()):
 def said(opened, task=0):
     """The outcome and why, attempts, those that failed, the last one's start, and the status of a task."""
     ending, sim = opened.roles.jobs.ending[task], opened.simulation
-    assert opened.roles.submitters[0].tasks.size[-1] == 0, "a task is open still"
+    assert opened.roles.submitters[0].tasks.counts.tasks_open == 0, "a task is open still"
     return (OUTCOMES[ending["outcome"]], int(ending["reason"]), int(sim.progress.attempts[task]), int(ending["failed"]),
             float(sim.progress.start[task]), STATUSES[sim.claims.status[task]])
 

@@ -3,7 +3,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subak.federation.megha.attempts import ROW, Attempts
+from subak.federation.megha.attempts import ROW, Attempts, RowCounts
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import WORKER_ROW, Workers, build_workers
 from subak.federation.megha.worker_role import WorkerTables, serve_worker
@@ -57,7 +57,8 @@ def plain():
         for number, amounts in enumerate(columns):
             table.write(number, amounts)
     topology = LAYOUT.topology()._replace(machine={MACHINE: {"cluster": 0}}, capacity=capacity)
-    workers = Workers(Attempts(Rows(ATTEMPTS, Kind(ROW).blank()), {MACHINE: NOBODY}, [NOBODY, 0, 0]), Grid(2),
+    rows = Attempts(Rows(ATTEMPTS, Kind(ROW).blank()), {MACHINE: NOBODY}, RowCounts(free_row=NOBODY))
+    workers = Workers(rows, Grid(2),
                       {MACHINE: Kind(WORKER_ROW).blank(incarnation=1, top=NOBODY, configuration=NOBODY)})
     return WorkerTables(workers, topology, Timing().rules(True), Requests(requests, None), (), (), [{}],
                         Outbox(Rows(ROOM, BLANK), [0, 0, 0], ROOM, [BLANK]))
@@ -93,7 +94,7 @@ def test_a_worker_does_the_same_in_both(told):
         assert answered(other, message, now) == answered(one, message, now)
     assert Kind(WORKER_ROW).written(other.workers.machine[MACHINE]) == b"".join(
         one.workers.machine[MACHINE][name].tobytes() for name in WORKER_ROW.names)
-    assert other.workers.rows.size == one.workers.rows.size.tolist()
+    assert other.workers.rows.counts.values() == one.workers.rows.counts.values()
     for place, row in other.workers.rows.row.items():
         assert tuple(row.values()) == one.workers.rows.row[place].item()
     assert [other.workers.free[resource, MACHINE] for resource in range(2)] == one.workers.free[:, MACHINE].tolist()

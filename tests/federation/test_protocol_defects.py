@@ -228,10 +228,10 @@ def test_ends_that_a_dead_master_never_notes_do_not_keep_the_rows_of_others():
     for task in np.argsort(owners):  # the dead master's task ends first
         begin = hand.begun(0.1, task=int(task), master=int(owners[task]))
         hand.tell(5.2, hand.exited(5.1, begin))
-    used = int(local.rows.size[1])
-    posted = hand.tell_kind(6.0, NOTED, to=0, sender=1, incarnation=1, epoch=0, seen=int(local.ledger.size[0]))
+    used = local.rows.counts.rows_used
+    posted = hand.tell_kind(6.0, NOTED, to=0, sender=1, incarnation=1, epoch=0, seen=local.ledger.counts.version)
     assert [KINDS[row["kind"]] for row in posted] == ["FORGET"]
-    assert (used, int(local.rows.size[1])) == (2, 1)
+    assert (used, local.rows.counts.rows_used) == (2, 1)
 
 
 TWO_CLUSTERS = Federation(global_masters=1, local_masters=2, retry=0.5, lease=6.0, timer_slack=0.5, heartbeat=1.0)

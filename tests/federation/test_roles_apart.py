@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from inboxes import INBOX, Recorder, alone, hand_over
-from subak.federation.megha.ledger import ENTRY, VERSION, bring, build_ledger, carried, still_holds
+from subak.federation.megha.ledger import ENTRY, bring, build_ledger, carried, still_holds
 from subak.federation.megha.roles import SERVE
 from subak.federation.messages import CROSSES, HANDLER, KINDS, LOCAL_MASTER, NOBODY, ROLES, SPOKEN, SUBMITTER, WORKER
 from subak.federation.serving import compiled_service
@@ -131,4 +131,4 @@ def test_a_copy_of_a_ledger_holds_what_came_whatever_came_before_it():
     assert not holds(0, 6, 8)
     bring(copy, 0, 8, entries(8, 9))  # of a former one
     assert holds(2, 0, 1)
-    assert copy.size[VERSION] == 1
+    assert copy.counts.version == 1

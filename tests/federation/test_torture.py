@@ -22,7 +22,6 @@ from subak.errors import InputError, RunError
 from subak.federation.megha import submitter, worker
 from subak.federation.megha.global_master import backlog, phases
 from subak.federation.megha.global_master import handlers as master_handlers
-from subak.federation.megha.global_master.state import BEATS
 from subak.federation.megha.ledger import build_ledger
 from subak.federation.megha.local_master import handlers as local_handlers
 from subak.federation.megha.local_master.state import STATES as LOCAL_STATES
@@ -166,7 +165,7 @@ def test_a_refused_preemption_waits_for_the_next_heartbeat_however_many_there_we
         if not heard:
             heard.append(2**40)
             for master in masters:
-                master.scalar[BEATS] = heard[0]
+                master.counts.beats = heard[0]
         if message["kind"] == REFUSED and message["reason"] == NO_VICTIMS:
             assert masters[message["to"]].task[message["row"]]["tried"] > heard[0]
         if message["kind"] == PREEMPT and message["task"] == 3:

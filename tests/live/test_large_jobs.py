@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from subak.federation.megha.jobs import OUTCOME_CANCELLED, SUBMISSION_ENDED
-from subak.federation.megha.open_tasks import TASKS_OPEN
 from subak.live.api.models import TASK_WAITING
 from subak.live.api.service import JobFilter
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
@@ -169,7 +168,7 @@ def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():
     job = alone.submit(8 * STEP_TASKS)
     alone.go_on(0.005)
     role = alone.role
-    assert 0 < role.tasks.size[TASKS_OPEN] < 8 * STEP_TASKS
+    assert 0 < role.tasks.counts.tasks_open < 8 * STEP_TASKS
     known = open_job("g0-1", role.book.of_number[job], role.book, role.master)
     tally = Tally(known)
     for part in known.parts():
@@ -179,7 +178,7 @@ def test_a_job_whose_tasks_have_not_all_arrived_is_shown_and_comes_back():
     alone.world.kill(alone.world.masters[0])
     alone.world.start(alone.world.masters[0])
     alone.go_on(5.0)
-    assert alone.role.tasks.size[TASKS_OPEN] == 8 * STEP_TASKS
+    assert alone.role.tasks.counts.tasks_open == 8 * STEP_TASKS
 
 
 def test_the_last_rows_of_a_job_are_taken_some_at_a_time_also_after_a_restart(monkeypatch):

@@ -6,10 +6,9 @@ import pytest
 from msgspec import msgpack, structs
 
 from subak.errors import RunError
-from subak.federation.megha.global_master.state import QUEUED, REFUSALS
 from subak.federation.megha.jobs import OUTCOME_CANCELLED
 from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, ENTRY_WHOLE
-from subak.federation.megha.local_master.state import ACCEPTED, ACTIVE, EPOCH, LISTED, LOST_MACHINE, REFUSED_NOT_FREE
+from subak.federation.megha.local_master.state import LISTED, LOST_MACHINE
 from subak.federation.messages import (
     DONE,
     ENDED,
@@ -83,8 +82,8 @@ def test_a_machine_runs_as_many_tasks_as_it_may_know_and_another_waits():
     world.until(14.0)
     assert len(world.watch.finished) == 5
     local = world.locals[0].role.local
-    assert local.tally[ACCEPTED] == 5 and local.tally[REFUSED_NOT_FREE] == 0
-    assert world.masters[0].role.master.tally[REFUSALS] == 0
+    assert local.tally.accepted == 5 and local.tally.refused_not_free == 0
+    assert world.masters[0].role.master.tally.refusals == 0
 
 
 def test_a_cordon_holds_beyond_a_failover():
@@ -94,7 +93,7 @@ def test_a_cordon_holds_beyond_a_failover():
     world.kill(world.locals[0])
     world.until(13.0)
     local = world.locals[1].role
-    assert local.local.scalar[ACTIVE]
+    assert local.local.standing.active
     assert local.machines[machine].cordoned
     world.until(20.0)
     assert not world.watch.tries  # the job waits
@@ -116,14 +115,14 @@ def test_a_task_outlives_a_failover_of_two_masters_that_were_just_started(order,
     for local in world.locals[::order]:
         world.start(local)
         world.until(world.now + apart)
-    while not any(local.role.local.scalar[ACTIVE] for local in world.locals) or world.now < 7.05 + apart:
+    while not any(local.role.local.standing.active for local in world.locals) or world.now < 7.05 + apart:
         world.until(world.now + 0.01)
     world.until(world.now + killed_after)
-    left, latest = sorted(world.locals, key=lambda local: int(local.role.local.scalar[EPOCH]))
+    left, latest = sorted(world.locals, key=lambda local: local.role.local.standing.epoch)
     world.kill(latest)
     world.until(world.now + 5.0 / 6.0 * world.timing.lease)
     me = left.role.local
-    assert me.scalar[ACTIVE] and me.machine["state"][number_of(world)] == LISTED
+    assert me.standing.active and me.machine["state"][number_of(world)] == LISTED
     world.until(world.now + 3.0 * world.timing.lease)
     assert dict(world.watch.tries) == {(0, 0): 1} and len(world.watch.alive) == 1
 
@@ -209,7 +208,7 @@ def test_a_task_waits_on_its_machine_while_the_agents_lease_is_nearly_over(arriv
     world.until(20.0)
     assert dict(world.watch.tries) == {(0, 0): 1} and not world.watch.alive
     assert not world.machines.all[0].process.role.held_back
-    assert world.locals[0].role.local.tally[ACCEPTED] == 1
+    assert world.locals[0].role.local.tally.accepted == 1
 
 
 def test_what_was_held_back_is_not_begun_once_it_was_cancelled(monkeypatch):
@@ -236,8 +235,8 @@ def test_a_machine_is_nobodys_who_was_deposed_before_the_other_one_knew_it():
     first, standby = world.locals
     world.network.hold_apart(frozenset((first.name, standby.name)), 1)
     world.until(world.now + 3.0)
-    assert standby.role.local.scalar[ACTIVE]
-    assert first.role.local.scalar[ACTIVE]
+    assert standby.role.local.standing.active
+    assert first.role.local.standing.active
     apart = frozenset((standby.name, "m0"))
     world.network.hold_apart(apart, 1)
     world.machines.add(MachineCase(0, (1000, 1024), "", False))
@@ -248,7 +247,7 @@ def test_a_machine_is_nobodys_who_was_deposed_before_the_other_one_knew_it():
     world.network.hold_apart(apart, -1)
     while worker.me["configuration"] == NOBODY:
         world.until(world.now + 0.0002)
-    assert worker.me["epoch"] == standby.role.local.scalar[EPOCH] > 0
+    assert worker.me["epoch"] == standby.role.local.standing.epoch > 0
 
 
 def test_nothing_is_sent_to_a_machine_that_joins_before_both_masters_know_it():
@@ -299,10 +298,10 @@ def test_more_tasks_are_cancelled_than_the_outbox_holds(monkeypatch):
                      wishes=[Wish(5.0, "cancel", 0)])
     assert world.masters[0].role.out.row.size < count / 2
     world.until(4.5)
-    assert world.masters[0].role.master.scalar[QUEUED] == count - 1
+    assert world.masters[0].role.master.counts.queued == count - 1
     world.until(20.0)
     role = world.masters[0].role
-    assert role.master.scalar[QUEUED] == 0
+    assert role.master.counts.queued == 0
     assert (role.jobs.ending["outcome"] == OUTCOME_CANCELLED).sum() == count
 
 
@@ -592,10 +591,10 @@ def test_nothing_starts_on_a_machine_that_leaves():
     world = world_of(jobs=[JobCase(4.0, "client", JOB, (((1.0, 0),),))])
     world.kill(world.masters[0])
     world.until(3.0)
-    world.locals[0].role.local.scalar[ACTIVE] = 0  # who speaks lets it go; here nobody does yet
+    world.locals[0].role.local.standing.active = 0  # who speaks lets it go; here nobody does yet
     leave(world)
     world.until(3.5)
-    world.locals[0].role.local.scalar[ACTIVE] = 1
+    world.locals[0].role.local.standing.active = 1
     world.start(world.masters[0])
     world.until(8.0)
     assert [name for name, _ in world.watch.finished.values()] == ["m1"]  # which has joined in its place

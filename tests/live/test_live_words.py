@@ -10,8 +10,8 @@ from msgspec import structs
 
 from subak import exit_codes
 from subak.errors import SubakError
-from subak.federation.megha.global_master.hold_back import FOR_LANE, want
-from subak.federation.megha.global_master.state import PHASE_WAITING, SCANNED
+from subak.federation.megha.global_master.hold_back import want
+from subak.federation.megha.global_master.state import PHASE_WAITING
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import NOBODY
 from subak.fleet.state import LOG
@@ -260,12 +260,12 @@ def test_machines_that_are_held_back_are_named_with_the_job_that_they_are_for():
     role.master.fleet.free[:, number] = role.master.fleet.capacity[:, number]
     want(role.master.fleet, holding, 0, number, task)
     holding.holder[number] = 0
-    holding.size[FOR_LANE] = role.tasks.lane[role.jobs.row[job.places][0]]
+    holding.search.for_lane = role.tasks.lane[role.jobs.row[job.places][0]]
     holding.held_for[number], holding.held_at[number] = task, role.now - 12.4
     mine = explanation_of(role, FILE, known_of(role, job), 0, {}).shortages[0]
     assert (mine.test, mine.machines) == ("held-back", 1)
     assert mine.words.startswith("1 machines are held back for it, or for what stands before it")
-    holding.size[FOR_LANE] = NOBODY
+    holding.search.for_lane = NOBODY
     found = explanation_of(role, FILE, known_of(role, job), 0, {}).shortages[0]
     assert (found.test, found.cluster, found.machines, found.of) == ("held-back", "west", 1, 1)
     assert found.words == "1 of 1 machines of west have room, and are held back for g0-1 for 12 s"
@@ -283,9 +283,9 @@ def test_a_task_that_runs_says_so_and_one_that_fits_that_others_are_served_befor
     assert explanation_of(role, FILE, known_of(role, job), 0, {}).words == "it is running"
     role.master.task["phase"][role.jobs.row[job.places]] = PHASE_WAITING
     role.master.fleet.free[:, number_of(world)] = role.master.fleet.capacity[:, number_of(world)]
-    role.master.scalar[SCANNED] = role.master.fleet.freed_blocks[LOG]
+    role.master.counts.scanned = role.master.fleet.freed_blocks[LOG]
     assert [each.test for each in explanation_of(role, FILE, known_of(role, job), 0, {}).shortages] == ["order"]
-    role.master.scalar[SCANNED] -= 1  # a turn comes, which looks there
+    role.master.counts.scanned -= 1  # a turn comes, which looks there
     assert explanation_of(role, FILE, known_of(role, job), 0, {}).shortages == ()
 
 

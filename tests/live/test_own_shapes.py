@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from subak.errors import InputError
-from subak.federation.megha.ledger import ENTRY_WHOLE, VERSION, WHOLE_AT
+from subak.federation.megha.ledger import ENTRY_WHOLE
 from subak.federation.messages import LOCAL_MASTER
 from subak.live.jobfile.spec import Constraint, JobSpec, Metadata, Stage
 from subak.live.role.base import Put
@@ -164,11 +164,11 @@ def test_a_local_master_counts_what_it_holds_anew_and_writes_its_state_down():
     world = world_of(30.0)
     world.until(5.0)
     process = world.locals[0]
-    local, version = process.role.local, int(process.role.local.ledger.size[VERSION])
+    local, version = process.role.local, process.role.local.ledger.counts.version
     assert local.fleet.free[:, 0].tolist() == [900, 8]
     learn_another(world, process, 0, (300, 2))
     assert local.fleet.free[:, 0].tolist() == [700, 6]
-    assert local.ledger.size[WHOLE_AT] == version
+    assert local.ledger.counts.whole_at == version
     assert local.ledger.entry["kind"][version] == ENTRY_WHOLE
     world.until(6.5)  # a heartbeat: its owner hears of it, and says what it stands for
     assert local.fleet.free[:, 0].tolist() == world.masters[0].role.master.fleet.free[:, 0].tolist() == [900, 8]
@@ -180,10 +180,10 @@ def test_no_state_is_written_down_for_a_number_that_nobodys_view_names():
     world = world_of(30.0)
     world.until(5.0)
     process = world.locals[0]
-    version = int(process.role.local.ledger.size[VERSION])
+    version = process.role.local.ledger.counts.version
     process.role.learn(shape_fact(1, ShapeFact((300, 2))))
     process.role.learn(shape_fact(1, ShapeFact((400, 2), (), 1)))
-    assert process.role.local.ledger.size[VERSION] == version
+    assert process.role.local.ledger.counts.version == version
 
 
 def test_a_worker_counts_what_it_holds_anew():

@@ -5,7 +5,7 @@ from msgspec import msgpack, structs
 
 from subak.errors import RunError
 from subak.federation.megha.attempts import add_attempt
-from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_TOOK, VERSION, ring_place
+from subak.federation.megha.ledger import ENTRY, ENTRY_GAVE, ENTRY_GONE, ENTRY_TOOK, ring_place
 from subak.federation.megha.local_master.state import ATTEMPT_HELD, ATTEMPT_RUNNING, end_row
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import FINISHED_WELL, HAS_FAILED, MACHINE_LOST, NOBODY, NOT_FREE
@@ -320,5 +320,5 @@ def test_a_local_master_says_of_an_end_whether_the_attempt_was_held_for_its_gang
     row = add_attempt(local.rows, 0, 1, 7, state)
     local.rows.row[row]["owner"] = 0
     end_row(local, row, MACHINE_LOST)
-    entry = local.ledger.entry[ring_place(local.ledger, local.ledger.size[VERSION] - 1)]
+    entry = local.ledger.entry[ring_place(local.ledger, local.ledger.counts.version - 1)]
     assert (entry["kind"], entry["held"]) == (ENTRY_GAVE, held)

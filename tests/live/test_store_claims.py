@@ -8,7 +8,6 @@ from msgspec import msgpack, structs
 from federations import Folder, left, until
 from subak import exit_codes
 from subak.errors import InputError
-from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.local_master.state import ATTEMPT_HELD
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import GLOBAL_MASTER
@@ -307,7 +306,7 @@ def test_a_task_of_a_gang_that_is_held_for_a_lost_store_is_given_up():
 
     def held():
         rows = [process.role.local.rows for process in world.locals]
-        return sum(int((each.row["state"][: each.size[ROWS_EVER]] == ATTEMPT_HELD).sum()) for each in rows)
+        return sum(int((each.row["state"][: each.counts.rows_ever] == ATTEMPT_HELD).sum()) for each in rows)
 
     while not held():
         world.until(world.now + 0.0005)

@@ -11,7 +11,7 @@ from subak.federation.megha.global_master import handlers as global_master
 from subak.federation.megha.global_master.state import is_here
 from subak.federation.megha.jobs import SUBMISSION_ENDED
 from subak.federation.megha.local_master import handlers, leases, reports
-from subak.federation.megha.local_master.state import ABSENT, ACTIVE, EPOCH, LOST_MACHINE
+from subak.federation.megha.local_master.state import ABSENT, LOST_MACHINE
 from subak.simulator.exhaustive.check import check, length
 from subak.simulator.exhaustive.explore import STUCK, Walk
 from subak.simulator.exhaustive.leases import lease_bounds
@@ -187,7 +187,7 @@ def lose_attempts_before_a_report(monkeypatch):
     """Finding 19: a later incarnation of a worker loses its attempts at once, also those whose ends it has kept."""
     def on_alive(local, topology, rules, tasks, now, message, out):
         machine = message["machine"]
-        if local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH] and (
+        if local.standing.active and message["epoch"] == local.standing.epoch and (
             local.machine[machine]["state"] != ABSENT
         ):
             leases.note_worker_incarnation(local, topology, rules, tasks, machine, message["incarnation"], now, out)

@@ -62,7 +62,7 @@ def test_two_stale_claims_on_one_machine_one_is_refused():
     assert [STATUSES[code] for code in status] == ["RUNNING", "RUNNING", "WAITING"]
     fleet = outcome.simulation.fleet
     assert [fleet.free[0, 0] * 0.25, fleet.free[1, 0] * 0.25] == [0.5, 0.5]
-    refused = sum(local.tally[1] for local in outcome.federated.roles.locals)
+    refused = sum(local.tally.refused_not_free for local in outcome.federated.roles.locals)
     assert refused == 1, "one claim is refused for want of memory"
     assert states_by_task(outcome.federated.roles)["refusals"].tolist() == [0, 0, 1]
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from subak.federation.megha import roles, worker_role
 from subak.federation.megha.bounds import MOST, Sizes, most_posted
-from subak.federation.megha.open_tasks import TASKS_EVER
 from subak.federation.megha.roles import SERVE
 from subak.federation.megha.worker import attempts_on
 from subak.federation.messages import (
@@ -138,7 +137,7 @@ def _of_master(tables: Any, message: np.void) -> list[np.void]:
 
 def _of_rows(tasks: Any, message: np.void) -> list[np.void]:
     return [message] + [_with(message, row=row, task=tasks.number[row], round=tasks.round[row])
-                        for row in range(tasks.size[TASKS_EVER]) if tasks.number[row] != NOBODY]
+                        for row in range(tasks.counts.tasks_ever) if tasks.number[row] != NOBODY]
 
 
 def _with(message: np.void, **fields: Any) -> np.void:

@@ -32,7 +32,7 @@ import polars as pl
 
 from subak.federation.megha.global_master.state import PHASES, TALLY
 from subak.federation.megha.jobs import OUTCOMES, TERMS
-from subak.federation.megha.local_master.state import ACTIVE, EPOCH, LOCAL_TALLY, STATES
+from subak.federation.megha.local_master.state import LOCAL_TALLY, STATES
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import KINDS, NOBODY, NOBODYS
 from subak.federation.settings import Federation
@@ -272,10 +272,11 @@ def tallies_of(opened):
         yield f"  task {task}: {OUTCOMES[ending['outcome']] or 'open'}{': ' if said else ''}{said}"
     for number, master in enumerate(opened.roles.masters):
         used = ", ".join(f"queue {queue} uses {' '.join(map(str, held))}" for queue, held in enumerate(master.total))
-        yield f"  global master {number}: {counts(TALLY, master.tally)}; {used}"
+        yield f"  global master {number}: {counts(TALLY, master.tally.values())}; {used}"
     for number, local in enumerate(opened.roles.locals):
-        active = "active" if local.scalar[ACTIVE] else "standby"
-        yield f"  local master {number}: {active}, epoch {local.scalar[EPOCH]}; {counts(LOCAL_TALLY, local.tally)}"
+        active = "active" if local.standing.active else "standby"
+        tally = counts(LOCAL_TALLY, local.tally.values())
+        yield f"  local master {number}: {active}, epoch {local.standing.epoch}; {tally}"
     for machine, place in enumerate(opened.prepared.machine_order):
         if place >= 0:
             me = opened.roles.workers.machine[machine]

@@ -6,21 +6,6 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from subak.federation.megha.global_master.state import (
-    ENTRIES_APPLIED,
-    LAUNCHES,
-    LOST_ATTEMPTS,
-    NO_MACHINE,
-    OVERRUNS,
-    PREEMPTIONS,
-    REPARTITIONS,
-    SEARCHES,
-    SHARE_USED_UP,
-    UPDATES,
-)
-from subak.federation.megha.local_master.state import ACCEPTED, PREEMPTED_TASKS, REFUSED_NOT_FREE, REFUSED_OTHER
-from subak.federation.megha.local_master.state import TAKEOVERS as TAKEN_OVER
-from subak.federation.megha.local_master.state import WORKERS_LOST as WORKERS_GONE
 from subak.federation.megha.roles import Megha
 from subak.federation.megha.topology import OFF
 from subak.federation.messages import HANDLER, KINDS, ROLES, WORKER
@@ -30,6 +15,7 @@ from subak.measures.runs import FederationFacts, QueueFacts, RoleFacts, Spread, 
 from subak.measures.tasks.sketch import Sketches
 from subak.measures.tasks.tally import EXACT_MAX, Columns
 from subak.measures.window import measured
+from subak.records import total
 from subak.simulator.engine.setup import NO_ROW
 from subak.simulator.federated.network import DUPLICATED, LOST
 from subak.simulator.federated.simulate import Federated
@@ -102,19 +88,18 @@ def _plain(settings: Any, supported: tuple[str, ...]) -> dict[str, Any]:
 
 def _counts(roles: Megha) -> dict[str, int]:
     """Return what the masters counted, over all of them."""
-    of_global = np.sum([master.tally for master in roles.masters], axis=0)
-    of_local = np.sum([local.tally for local in roles.locals], axis=0)
-    named = {
-        "searches": of_global[SEARCHES], "searches without a machine": of_global[NO_MACHINE],
-        "launches": of_global[LAUNCHES], "repartitions": of_global[REPARTITIONS],
-        "preemption attempts": of_global[PREEMPTIONS], "share used up": of_global[SHARE_USED_UP],
-        "accepted": of_local[ACCEPTED], "refused: not free": of_local[REFUSED_NOT_FREE],
-        "refused otherwise": of_local[REFUSED_OTHER], "tasks preempted": of_local[PREEMPTED_TASKS],
-        "attempts lost": of_global[LOST_ATTEMPTS], "workers lost": of_local[WORKERS_GONE],
-        "takeovers": of_local[TAKEN_OVER], "updates": of_global[UPDATES],
-        "entries applied": of_global[ENTRIES_APPLIED], "updates overrun": of_global[OVERRUNS],
+    of_global = total([master.tally for master in roles.masters])
+    of_local = total([local.tally for local in roles.locals])
+    return {
+        "searches": of_global.searches, "searches without a machine": of_global.no_machine,
+        "launches": of_global.launches, "repartitions": of_global.repartitions,
+        "preemption attempts": of_global.preemptions, "share used up": of_global.share_used_up,
+        "accepted": of_local.accepted, "refused: not free": of_local.refused_not_free,
+        "refused otherwise": of_local.refused_other, "tasks preempted": of_local.preempted_tasks,
+        "attempts lost": of_global.lost_attempts, "workers lost": of_local.workers_lost,
+        "takeovers": of_local.takeovers, "updates": of_global.updates,
+        "entries applied": of_global.entries_applied, "updates overrun": of_global.overruns,
     }
-    return {name: int(count) for name, count in named.items()}
 
 
 def _roles(federated: Federated, is_machine: np.ndarray, span: float) -> dict[str, RoleFacts]:

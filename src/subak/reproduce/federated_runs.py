@@ -10,6 +10,7 @@ from subak.fleet.table import Fleet
 from subak.placement.claims import TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE
 from subak.policy import find_scheduler
 from subak.queues.tree import TreeFile
+from subak.records import total
 from subak.reproduce.claims import Notify
 from subak.reproduce.missed_shares import fairness_error, wasted_share
 from subak.simulator.outcome import Outcome
@@ -81,8 +82,8 @@ def _tallies(roles: Any) -> dict[str, int]:
     """Return Megha's counts, summed over the masters; nothing for a federation that has none."""
     if not hasattr(roles, "masters"):
         return {}
-    counts = dict(zip(TALLY, np.sum([each.tally for each in roles.masters], axis=0).tolist(), strict=True))
-    return counts | dict(zip(LOCAL_TALLY, np.sum([each.tally for each in roles.locals], axis=0).tolist(), strict=True))
+    counts = dict(zip(TALLY, total([each.tally for each in roles.masters]).values(), strict=True))
+    return counts | dict(zip(LOCAL_TALLY, total([each.tally for each in roles.locals]).values(), strict=True))
 
 
 def spread(run: Run) -> dict[str, float]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from subak.errors import InputError
 from subak.federation.megha.catalog import Numbers
-from subak.federation.megha.global_master.state import NEXT_QUEUE, OWN_QUEUES, GlobalMaster
+from subak.federation.megha.global_master.state import GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_NEW, Jobs
 from subak.federation.messages import NOBODY
 
@@ -298,16 +298,16 @@ class Admission:
 
     def add_queue(self, queue: int) -> None:
         """Let a queue have its turn with this master, behind all others."""
-        master, count = self.master, int(self.master.scalar[OWN_QUEUES])
+        master, count = self.master, self.master.counts.own_queues
         if queue not in master.own[:count]:
             if count == master.own.size:
                 raise InputError(f"queue: a global master may have {count:,} at most, and it has so many")
             master.own[count] = queue
-            master.scalar[OWN_QUEUES] += 1
+            master.counts.own_queues += 1
 
     def remove_queue(self, queue: int) -> None:
         """Let a queue have no turn any more. Raises InputError while tasks of it are open, or have yet to be."""
-        master, jobs, count = self.master, self.jobs, int(self.master.scalar[OWN_QUEUES])
+        master, jobs, count = self.master, self.jobs, self.master.counts.own_queues
         if queue not in master.own[:count]:
             return
         known = (jobs.number != NOBODY) & (jobs.asked["queue"] == queue)
@@ -317,8 +317,8 @@ class Admission:
             raise InputError(f"queue: must be empty before it is removed, and {left:,} tasks of it have not ended")
         place = master.own[:count].tolist().index(queue)
         master.own[place : count - 1] = master.own[place + 1 : count]
-        master.scalar[OWN_QUEUES] -= 1
-        if master.scalar[NEXT_QUEUE] > place:
-            master.scalar[NEXT_QUEUE] -= 1
-        if master.scalar[NEXT_QUEUE] >= master.scalar[OWN_QUEUES]:
-            master.scalar[NEXT_QUEUE] = 0
+        master.counts.own_queues -= 1
+        if master.counts.next_queue > place:
+            master.counts.next_queue -= 1
+        if master.counts.next_queue >= master.counts.own_queues:
+            master.counts.next_queue = 0

@@ -10,6 +10,7 @@ import numpy as np
 from subak.federation.counts import TOLD
 from subak.federation.messages import NOBODY
 from subak.marks import inlined
+from subak.records import Numbers
 
 ROW = np.dtype([  # first what is asked for when an attempt has ended: of an old row, one or two lines of a cache
     ("task", np.int64),
@@ -36,8 +37,15 @@ ROW = np.dtype([  # first what is asked for when an attempt has ended: of an old
     ("heir", np.int32),  # row of the attempt that this one is preempted for; of an ended one, of the next that ended
     ("awaits", np.int32),  # how many are being preempted for this one
 ], align=True)
-FREE_ROW, ROWS_USED, ROWS_EVER = range(3)  # of `size`
 ANY_ATTEMPT = -1
+
+
+class RowCounts(Numbers):
+    """Which rows of a pool are taken."""
+
+    free_row: int  # the row freed last, NOBODY for none
+    rows_used: int
+    rows_ever: int  # rows taken yet
 
 
 class Attempts(NamedTuple):
@@ -45,7 +53,7 @@ class Attempts(NamedTuple):
 
     row: np.ndarray  # ROW[row]
     first: np.ndarray  # int32[machine], row of its newest attempt, NOBODY for none
-    size: np.ndarray  # int64[3]: FREE_ROW (the row freed last, NOBODY for none), ROWS_USED, ROWS_EVER (rows taken yet)
+    counts: RowCounts
 
 
 def build_attempts(machines: int, rows: int) -> Attempts:
@@ -55,25 +63,25 @@ def build_attempts(machines: int, rows: int) -> Attempts:
 
 def build_part(first: np.ndarray, rows: int) -> Attempts:
     """Return an empty pool for some of the machines; other pools have theirs in *first*, int32[machine], too."""
-    return Attempts(np.zeros(max(rows, 1), ROW), first, np.array([NOBODY, 0, 0]))
+    return Attempts(np.zeros(max(rows, 1), ROW), first, RowCounts(free_row=NOBODY))
 
 
 @inlined
 def has_room(attempts: Attempts) -> bool:
     """Whether another attempt can be noted."""
-    return bool(attempts.size[ROWS_USED] < attempts.row.size)
+    return bool(attempts.counts.rows_used < attempts.row.size)
 
 
 @inlined
 def add_attempt(attempts: Attempts, machine: int, task: int, attempt: int, state: int) -> int:
     """Note an attempt on a machine, and return its row; there must be room."""
-    number = attempts.size[FREE_ROW]
+    number = attempts.counts.free_row
     if number == NOBODY:
-        number = attempts.size[ROWS_EVER]
-        attempts.size[ROWS_EVER] += 1
+        number = attempts.counts.rows_ever
+        attempts.counts.rows_ever += 1
     else:
-        attempts.size[FREE_ROW] = attempts.row[number]["next"]
-    attempts.size[ROWS_USED] += 1
+        attempts.counts.free_row = attempts.row[number]["next"]
+    attempts.counts.rows_used += 1
     row = attempts.row[number]
     row["task"], row["machine"], row["attempt"], row["state"] = task, machine, attempt, state
     row["heir"], row["awaits"], row["reason"] = NOBODY, 0, 0
@@ -102,7 +110,7 @@ def find_attempt(attempts: Attempts, machine: int, task: int, attempt: int) -> i
 @inlined
 def find_by_handle(attempts: Attempts, handle: int, machine: int, task: int, attempt: int) -> int:
     """Return the row of an attempt like `find_attempt`, at once where *handle* is its row."""
-    if 0 <= handle < attempts.size[ROWS_EVER]:
+    if 0 <= handle < attempts.counts.rows_ever:
         row = attempts.row[handle]
         if row["machine"] == machine and row["task"] == task and attempt in (row["attempt"], ANY_ATTEMPT):
             return int(handle)
@@ -120,9 +128,9 @@ def drop_attempt(attempts: Attempts, number: int) -> None:
         attempts.row[before]["next"] = after
     if after != NOBODY:
         attempts.row[after]["before"] = before
-    row["next"], row["machine"] = attempts.size[FREE_ROW], NOBODY
-    attempts.size[FREE_ROW] = number
-    attempts.size[ROWS_USED] -= 1
+    row["next"], row["machine"] = attempts.counts.free_row, NOBODY
+    attempts.counts.free_row = number
+    attempts.counts.rows_used -= 1
 
 
 # -- what whoever runs a task must know of it: copied from messages to rows, and back ----------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 from subak.federation.counts import TOLD
 from subak.federation.messages import NO_REASON, NOBODY
 from subak.marks import inlined, noinline
+from subak.records import Numbers
 
 ENTRY_WHOLE, ENTRY_TOOK, ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED = range(5)
 ENTRY = np.dtype([
@@ -39,37 +40,44 @@ ENTRY = np.dtype([
     ("heir", np.int32),  # of ENTRY_GAVE: the queue for which the attempt was preempted; NOBODY where it was not; of
     # ENTRY_SIZED: for how many whole seconds the task has been passed over that the machine is held back for
 ])
-VERSION, WHOLE_AT, LEDGER_EPOCH, RING, NEEDED_FROM = range(5)  # of `size`
 Number = TypeVar("Number", int, np.ndarray)  # one, or an array of many
+
+
+class LedgerCounts(Numbers):
+    """How far a ledger goes."""
+
+    version: int
+    whole_at: int  # the version at which the whole state was last written, or -1
+    epoch: int  # of the local master that began it
+    ring: int  # how many places are in use
+    needed_from: int  # from which version on no entry is written over while there are other places
 
 
 class Ledger(NamedTuple):
     """The last entries, in a ring."""
 
-    entry: np.ndarray  # ENTRY[place], entry v is at place v modulo RING
-    size: np.ndarray  # int64[5]: VERSION; WHOLE_AT, the version at which the whole state was last written, or -1;
-    # LEDGER_EPOCH, of the local master that began it; RING, how many places are in use; NEEDED_FROM, from which version
-    # on no entry is written over while there are other places
+    entry: np.ndarray  # ENTRY[place], entry v is at place v modulo counts.ring
+    counts: LedgerCounts
 
 
 def build_ledger(places: int, ring: int) -> Ledger:
     """Return an empty ledger of so many places, *ring* of them in use at first: *places*, or half, or a quarter ..."""
-    return Ledger(np.zeros(places, ENTRY), np.array([0, -1, 0, ring, 0]))
+    return Ledger(np.zeros(places, ENTRY), LedgerCounts(whole_at=-1, ring=ring))
 
 
 @inlined
 def ring_place(ledger: Ledger, version: Number) -> Number:
     """Return at which place the entry of a version is, or those of int64[version] are."""
-    return version % ledger.size[RING]
+    return version % ledger.counts.ring
 
 
 @inlined
 def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int) -> np.void:
     """Write an entry, and return it for the fields beyond these."""
-    if ledger.size[VERSION] - ledger.size[NEEDED_FROM] == ledger.size[RING]:
+    if ledger.counts.version - ledger.counts.needed_from == ledger.counts.ring:
         widen(ledger)
-    entry = ledger.entry[ring_place(ledger, ledger.size[VERSION])]
-    ledger.size[VERSION] += 1
+    entry = ledger.entry[ring_place(ledger, ledger.counts.version)]
+    ledger.counts.version += 1
     entry["kind"], entry["reason"], entry["held"], entry["in_gang"], entry["preempted"] = kind, NO_REASON, 0, 0, 0
     entry["machine"], entry["task"], entry["attempt"] = machine, task, attempt
     entry["owner"], entry["row"], entry["shape"], entry["queue"] = NOBODY, NOBODY, NOBODY, NOBODY
@@ -80,43 +88,43 @@ def enter(ledger: Ledger, kind: int, machine: int, task: int, attempt: int) -> n
 @noinline
 def widen(ledger: Ledger) -> None:
     """Use twice the places, where there are so many: an entry stays where it is, or goes by as many as there were."""
-    ring, version = ledger.size[RING], ledger.size[VERSION]
+    ring, version = ledger.counts.ring, ledger.counts.version
     if ring < ledger.entry.size:
         for each in range(version - ring, version):
             ledger.entry[each % (2 * ring)] = ledger.entry[each % ring]
-        ledger.size[RING] = 2 * ring
+        ledger.counts.ring = 2 * ring
 
 
 @inlined
 def may_write_over_more(ledger: Ledger) -> bool:
     """Whether it is worth finding out what nobody will ask for any more."""
-    size = ledger.size
-    return bool(size[RING] < ledger.entry.size and 2 * (size[VERSION] - size[NEEDED_FROM]) > size[RING])
+    counts = ledger.counts
+    return bool(counts.ring < ledger.entry.size and 2 * (counts.version - counts.needed_from) > counts.ring)
 
 
 @inlined
 def reaches_back_to(ledger: Ledger, version: int) -> bool:
     """Whether everything since *version* is still there, with half of all places to spare for what is on its way."""
-    return bool(version >= 0 and ledger.size[VERSION] - version <= min(ledger.entry.size // 2, ledger.size[RING]))
+    return bool(version >= 0 and ledger.counts.version - version <= min(ledger.entry.size // 2, ledger.counts.ring))
 
 
 @inlined
 def still_holds(ledger: Ledger, epoch: int, version: int) -> bool:
     """Whether it is the ledger of an epoch, and the entry that follows *version* has not been overwritten."""
     return bool(
-        ledger.size[LEDGER_EPOCH] == epoch and version >= 0 and ledger.size[VERSION] - version <= ledger.size[RING])
+        ledger.counts.epoch == epoch and version >= 0 and ledger.counts.version - version <= ledger.counts.ring)
 
 
 @inlined
 def behind(ledger: Ledger, place: int) -> int:
     """Return the place behind one: a step instead of a division."""
-    return place + 1 if place + 1 < ledger.size[RING] else 0
+    return place + 1 if place + 1 < ledger.counts.ring else 0
 
 
 def names_shape(ledger: Ledger, shape: int) -> bool:
     """Whether what views are built from names a shape: entries from the last whole state on, or all there are."""
-    last = int(ledger.size[VERSION])
-    first = max(int(ledger.size[WHOLE_AT]), last - int(ledger.size[RING]), 0)
+    last = ledger.counts.version
+    first = max(ledger.counts.whole_at, last - ledger.counts.ring, 0)
     return bool((ledger.entry["shape"][ring_place(ledger, np.arange(first, last))] == shape).any())
 
 
@@ -141,18 +149,18 @@ def bring(copy: Ledger, epoch: int, first: int, entries: np.ndarray) -> None:
     A copy may have gaps: a message's own entries are in it, and no others are read for it. What is older than the ring
     goes back is left out.
     """
-    if epoch < copy.size[LEDGER_EPOCH]:
+    if epoch < copy.counts.epoch:
         return
-    if epoch > copy.size[LEDGER_EPOCH]:
-        copy.size[LEDGER_EPOCH], copy.size[VERSION] = epoch, 0
+    if epoch > copy.counts.epoch:
+        copy.counts.epoch, copy.counts.version = epoch, 0
     last = first + len(entries)
-    copy.size[VERSION] = max(copy.size[VERSION], last)
-    start = max(first, int(copy.size[VERSION]) - copy.entry.size)
+    copy.counts.version = max(copy.counts.version, last)
+    start = max(first, copy.counts.version - copy.entry.size)
     if start < last:
         copy.entry[np.arange(start, last) % copy.entry.size] = entries[start - first :]
 
 
 __all__ = [
-    "ENTRY", "ENTRY_GAVE", "ENTRY_GONE", "ENTRY_SIZED", "ENTRY_TOOK", "ENTRY_WHOLE", "LEDGER_EPOCH", "NOBODY",
-    "VERSION", "WHOLE_AT", "Ledger", "bring", "build_ledger", "carried", "enter", "entries_between", "ring_place",
+    "ENTRY", "ENTRY_GAVE", "ENTRY_GONE", "ENTRY_SIZED", "ENTRY_TOOK", "ENTRY_WHOLE", "NOBODY",
+    "Ledger", "bring", "build_ledger", "carried", "enter", "entries_between", "ring_place",
 ]

@@ -13,8 +13,8 @@ import numpy as np
 
 from subak.federation.messages import NOBODY
 from subak.marks import inlined
+from subak.records import Numbers
 
-FREE_TASK, TASKS_EVER, FREE_GANG, GANGS_EVER, TASKS_OPEN = range(5)  # of `size`
 COLUMNS: list[tuple[str, Any]] = [  # of `OpenTasks`
     ("number", np.int64), ("rank", np.float64), ("shape", np.int32), ("queue", np.int32), ("gang", np.int32),
     ("lane", np.int32), ("round", np.int16), ("losses_max", np.int16), ("priority", np.int32), ("next", np.int32),
@@ -27,6 +27,16 @@ OPEN_GANG = np.dtype([
     ("first", np.int32),  # row of the one that was submitted first, NOBODY before; of a free row, the next free one
     ("last", np.int32),
 ])
+
+
+class OpenCounts(Numbers):
+    """Which rows of a table of open tasks are taken."""
+
+    free_task: int  # the row freed last, NOBODY for none
+    tasks_ever: int  # rows used yet
+    free_gang: int
+    gangs_ever: int
+    tasks_open: int
 
 
 class OpenTasks(NamedTuple):
@@ -44,7 +54,7 @@ class OpenTasks(NamedTuple):
     gang: np.ndarray  # int32[row], row of its gang; NOBODY where it starts by itself
     next: np.ndarray  # int32[row], the one of its gang that was submitted after it; of a free row, the next free one
     gangs: np.ndarray  # OPEN_GANG[row]
-    size: np.ndarray  # int64[5]: FREE_TASK, TASKS_EVER (rows used yet), FREE_GANG, GANGS_EVER, TASKS_OPEN
+    counts: OpenCounts
     request: np.ndarray  # int32[resource, shape], units
     constraint_set: np.ndarray  # int32[shape]
 
@@ -58,26 +68,26 @@ def build_open_tasks(tasks: int, gangs: int, request: np.ndarray, constraint_set
     row = np.zeros(max(tasks, 2), OPEN_TASK)
     return OpenTasks(
         **{name: row[name] for name, _ in COLUMNS}, gangs=np.zeros(gangs, OPEN_GANG),
-        size=np.array([NOBODY, 0, NOBODY, 0, 0]), request=request, constraint_set=constraint_set,
+        counts=OpenCounts(free_task=NOBODY, free_gang=NOBODY), request=request, constraint_set=constraint_set,
     )
 
 
 @inlined
 def is_still(tasks: OpenTasks, row: int, number: int, round_: int) -> bool:
     """Whether a row is still that of a task, which has not been submitted anew."""
-    return bool(0 <= row < tasks.size[TASKS_EVER] and tasks.number[row] == number and tasks.round[row] == round_)
+    return bool(0 <= row < tasks.counts.tasks_ever and tasks.number[row] == number and tasks.round[row] == round_)
 
 
 @inlined
 def open_task(tasks: OpenTasks, number: int) -> int:
     """Return a row for a task, whose columns are to be written; there must be room."""
-    row = tasks.size[FREE_TASK]
+    row = tasks.counts.free_task
     if row == NOBODY:
-        row = tasks.size[TASKS_EVER]
-        tasks.size[TASKS_EVER] += 1
+        row = tasks.counts.tasks_ever
+        tasks.counts.tasks_ever += 1
     else:
-        tasks.size[FREE_TASK] = tasks.next[row]
-    tasks.size[TASKS_OPEN] += 1
+        tasks.counts.free_task = tasks.next[row]
+    tasks.counts.tasks_open += 1
     tasks.number[row], tasks.round[row], tasks.gang[row], tasks.next[row] = number, 0, NOBODY, NOBODY
     return int(row)
 
@@ -85,9 +95,9 @@ def open_task(tasks: OpenTasks, number: int) -> int:
 @inlined
 def close_task(tasks: OpenTasks, row: int) -> None:
     """Let a row be another task's."""
-    tasks.number[row], tasks.next[row] = NOBODY, tasks.size[FREE_TASK]
-    tasks.size[FREE_TASK] = row
-    tasks.size[TASKS_OPEN] -= 1
+    tasks.number[row], tasks.next[row] = NOBODY, tasks.counts.free_task
+    tasks.counts.free_task = row
+    tasks.counts.tasks_open -= 1
 
 
 # -- gangs: tasks in the order in which they were submitted ------------------------------------------------------------
@@ -96,12 +106,12 @@ def close_task(tasks: OpenTasks, row: int) -> None:
 @inlined
 def open_gang(tasks: OpenTasks, number: int, size: int) -> int:
     """Return a row for a gang of which nobody was submitted yet."""
-    row = tasks.size[FREE_GANG]
+    row = tasks.counts.free_gang
     if row == NOBODY:
-        row = tasks.size[GANGS_EVER]
-        tasks.size[GANGS_EVER] += 1
+        row = tasks.counts.gangs_ever
+        tasks.counts.gangs_ever += 1
     else:
-        tasks.size[FREE_GANG] = tasks.gangs[row]["first"]
+        tasks.counts.free_gang = tasks.gangs[row]["first"]
     gang = tasks.gangs[row]
     gang["number"], gang["size"], gang["first"], gang["last"] = number, size, NOBODY, NOBODY
     return int(row)
@@ -126,5 +136,5 @@ def close_gang(tasks: OpenTasks, gang: int) -> None:
         after = tasks.next[row]
         close_task(tasks, row)
         row = after
-    tasks.gangs[gang]["number"], tasks.gangs[gang]["first"] = NOBODY, tasks.size[FREE_GANG]
-    tasks.size[FREE_GANG] = gang
+    tasks.gangs[gang]["number"], tasks.gangs[gang]["first"] = NOBODY, tasks.counts.free_gang
+    tasks.counts.free_gang = gang

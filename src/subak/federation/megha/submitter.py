@@ -35,7 +35,6 @@ from subak.federation.megha.jobs import (
     terms_of,
 )
 from subak.federation.megha.open_tasks import (
-    TASKS_EVER,
     OpenTasks,
     close_gang,
     close_task,
@@ -68,10 +67,10 @@ from subak.federation.messages import (
     post,
 )
 from subak.marks import inlined, noinline
+from subak.records import Numbers
 
 DOUBLINGS_MAX = 6
 OF_AN_ATTEMPT = FAILURE | (np.arange(FAILURE.size) == FINISHED_WELL)
-INCARNATION_KNOWN = 0  # of `scalar`
 
 SUBMISSION = np.dtype([
     ("tries", np.int8),  # how often it was submitted
@@ -80,13 +79,19 @@ SUBMISSION = np.dtype([
 ])
 
 
+class SubmitterCounts(Numbers):
+    """What a submitter knows of its global master."""
+
+    incarnation_known: int  # of the global master that asked last
+
+
 class Submitter(NamedTuple):
     """One submitter, and what it keeps of the tasks that are open."""
 
     number: int  # that of its global master
     tasks: OpenTasks
     submission: np.ndarray  # SUBMISSION[row]
-    scalar: np.ndarray  # int64[1]: INCARNATION_KNOWN, of the global master that asked last
+    counts: SubmitterCounts
     retry: float  # seconds until a task is submitted again; inf: never
 
 
@@ -152,7 +157,7 @@ def send(submitter: Submitter, jobs: Jobs, row: int, out: Outbox) -> None:
     kind = WITHDRAW if jobs.state[task & jobs.mask] == SUBMISSION_WITHDRAWN else SUBMIT
     message = post(out, kind, submitter.number, submitter.number, task, NOBODY)
     message["row"], message["round"] = row, submitter.tasks.round[row]
-    message["reason"], message["incarnation"] = submitter.submission[row]["reason"], submitter.scalar[INCARNATION_KNOWN]
+    message["reason"], message["incarnation"] = submitter.submission[row]["reason"], submitter.counts.incarnation_known
 
 
 @inlined
@@ -210,8 +215,8 @@ def on_rebuild(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) 
 
     Where that was done already, it is the one task that is asked for.
     """
-    if message["incarnation"] > submitter.scalar[INCARNATION_KNOWN]:
-        submitter.scalar[INCARNATION_KNOWN] = message["incarnation"]
+    if message["incarnation"] > submitter.counts.incarnation_known:
+        submitter.counts.incarnation_known = message["incarnation"]
         hand_over(submitter, jobs, 0, out)
     elif is_this(submitter, message):
         send(submitter, jobs, message["row"], out)
@@ -220,17 +225,17 @@ def on_rebuild(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) 
 @inlined
 def on_hand_over(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> None:
     """Go on to hand the tasks over, unless the global master was restarted again."""
-    if message["incarnation"] == submitter.scalar[INCARNATION_KNOWN]:
+    if message["incarnation"] == submitter.counts.incarnation_known:
         hand_over(submitter, jobs, message["row"], out)
 
 
 @noinline
 def hand_over(submitter: Submitter, jobs: Jobs, first: int, out: Outbox) -> None:
     """Hand the global master, whose incarnation is new, the open tasks from a row on."""
-    for row in range(first, submitter.tasks.size[TASKS_EVER]):
+    for row in range(first, submitter.tasks.counts.tasks_ever):
         if is_filling(out):
             later = go_on(out, HAND_OVER, submitter.number, NOBODY)
-            later["row"], later["incarnation"] = row, submitter.scalar[INCARNATION_KNOWN]
+            later["row"], later["incarnation"] = row, submitter.counts.incarnation_known
             return
         if submitter.tasks.number[row] != NOBODY and state_in(jobs, submitter.tasks, row) != SUBMISSION_BACKOFF:
             send(submitter, jobs, row, out)
@@ -250,7 +255,7 @@ def on_done(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -> 
     one does not know, and may have started the task since: it is asked again.
     """
     row, place = message["row"], message["task"] & jobs.mask
-    is_present = message["incarnation"] == submitter.scalar[INCARNATION_KNOWN]
+    is_present = message["incarnation"] == submitter.counts.incarnation_known
     if not is_this(submitter, message) or not (is_present or OF_AN_ATTEMPT[message["reason"]]):
         return
     submission = submitter.submission[row]
@@ -420,7 +425,7 @@ def on_expire(submitter: Submitter, jobs: Jobs, message: np.void, out: Outbox) -
     if is_this(submitter, message) and jobs.state[place] == SUBMISSION_OPEN:
         asked = post(out, WITHDRAW, submitter.number, submitter.number, message["task"], NOBODY)
         asked["row"], asked["round"], asked["reason"] = row, message["round"], WAITED_TOO_LONG
-        asked["incarnation"] = submitter.scalar[INCARNATION_KNOWN]
+        asked["incarnation"] = submitter.counts.incarnation_known
         timer(submitter, EXPIRE, row, terms_of(jobs, place)["wait_max"], out)
 
 

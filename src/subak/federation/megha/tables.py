@@ -14,28 +14,24 @@ from subak.federation.megha.global_master.queue_order import QueueOrder
 from subak.federation.megha.global_master.state import (
     CLUSTER,
     GANG,
-    INCARNATION,
-    OWN_QUEUES,
-    SCALARS,
-    TALLY,
     TASK,
     GlobalMaster,
+    GlobalTally,
+    MasterCounts,
 )
 from subak.federation.megha.jobs import ASKED, ENDING, TERMS, Jobs
 from subak.federation.megha.ledger import Ledger
 from subak.federation.megha.local_master.state import (
     ABSENT,
-    ACTIVE,
     ASKER,
-    EPOCH,
     LISTED,
-    LOCAL_SCALARS,
-    LOCAL_TALLY,
     MACHINE,
     LocalMaster,
+    LocalTally,
+    Standing,
 )
 from subak.federation.megha.open_tasks import build_open_tasks
-from subak.federation.megha.submitter import SUBMISSION, Submitter
+from subak.federation.megha.submitter import SUBMISSION, Submitter, SubmitterCounts
 from subak.federation.megha.topology import Topology, records
 from subak.federation.messages import NOBODY
 from subak.fleet.state import FleetState
@@ -68,7 +64,7 @@ def build_submitter(
 ) -> Submitter:
     """Return the submitter beside global master *number*, with so many rows of open tasks and of open gangs."""
     tasks = build_open_tasks(rows, gangs, request, constraint_set)
-    return Submitter(number, tasks, np.zeros(rows, SUBMISSION), np.ones(1, np.int64), retry)
+    return Submitter(number, tasks, np.zeros(rows, SUBMISSION), SubmitterCounts(incarnation_known=1), retry)
 
 
 def build_global_master(  # noqa: PLR0913  (its parts)
@@ -82,8 +78,6 @@ def build_global_master(  # noqa: PLR0913  (its parts)
     of how many resources it counts what queues use, all of them or none.
     """
     rows, queues = submitter.tasks.number.size, len(lane_span)
-    scalar = np.zeros(SCALARS, np.int64)
-    scalar[INCARNATION], scalar[OWN_QUEUES] = 1, len(own)
     served = np.full(queues, NOBODY, np.int32)
     served[: len(own)] = own
     empty = build_lanes(lanes, rows, number=submitter.tasks.number)
@@ -96,7 +90,8 @@ def build_global_master(  # noqa: PLR0913  (its parts)
         lanes=empty._replace(active=np.empty(lane_places, np.int32), contender=np.empty(lane_places, np.int32)),
         lane_span=lane_span.copy(), lane_size=np.zeros((queues, 3), np.int64), task=np.zeros(rows, TASK),
         gang=np.zeros(submitter.tasks.gangs.size, GANG), queue_order=queue_order, bins=bins,
-        holding=build_holding(view, lanes), scalar=scalar, tally=np.zeros(len(TALLY), np.int64),
+        holding=build_holding(view, lanes), counts=MasterCounts(incarnation=1, own_queues=len(own)),
+        tally=GlobalTally(),
     )
 
 
@@ -119,13 +114,10 @@ def build_by_machine(topology: Topology, books: FleetState) -> ByMachine:
 
 def build_local_master(number: int, topology: Topology, shared: ByMachine, rows: int, ledger: Ledger) -> LocalMaster:
     """Return the local master of a cluster, or its standby, with room for attempts."""
-    scalar = np.full(LOCAL_SCALARS, NOBODY)
-    scalar[EPOCH], scalar[ACTIVE] = 0, number < topology.standbys
     asker = np.zeros(topology.global_masters, ASKER)
     asker["top"], asker["incarnation"], asker["over_first"] = NOBODY, 1, NOBODY
     return LocalMaster(
         number=number, cluster=number % topology.standbys, fleet=shared.books,
-        rows=build_part(shared.first, rows), ledger=ledger, asker=asker, machine=shared.machine, scalar=scalar,
-        clock=np.zeros(1),
-        tally=np.zeros(len(LOCAL_TALLY), np.int64),
+        rows=build_part(shared.first, rows), ledger=ledger, asker=asker, machine=shared.machine,
+        standing=Standing(active=int(number < topology.standbys)), tally=LocalTally(),
     )

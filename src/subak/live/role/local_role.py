@@ -9,17 +9,14 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from msgspec import msgpack, structs
 
-from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.catalog import Catalog, empty_fleet
-from subak.federation.megha.ledger import ENTRY_SIZED, LEDGER_EPOCH, VERSION, build_ledger, carried, names_shape
+from subak.federation.megha.ledger import ENTRY_SIZED, build_ledger, carried, names_shape
 from subak.federation.megha.local_master.handlers import finish, kill
 from subak.federation.megha.local_master.state import (
-    ACTIVE,
     ATTEMPT_HELD,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
-    EPOCH,
     write_whole,
 )
 from subak.federation.megha.roles import LocalMasterTables, serve_local_master
@@ -156,7 +153,7 @@ class LocalRole(LocalRoleBase):
                 self.local.machine[int(number)]["configuration"] = self._configuration(machine)
         epoch = disk.get("epoch", {}).get(0)
         if epoch is not None:
-            self.local.scalar[EPOCH] = int.from_bytes(epoch, "big")
+            self.local.standing.epoch = int.from_bytes(epoch, "big")
         self.written = -1
         self.tell(BOOT if epoch is None else RESTART)
 
@@ -225,7 +222,7 @@ class LocalRole(LocalRoleBase):
             self.write_machine(number, machine)
         configuration = self._number_of(join.capacity)
         self.say(peer, [(CONFIGURATION, configuration)])
-        self.frame_to(peer, Joined(number, configuration, int(self.local.scalar[EPOCH])))
+        self.frame_to(peer, Joined(number, configuration, self.local.standing.epoch))
 
     def _refusal(self, peer: Peer, join: Join) -> str:
         """Return why a machine may not join, or nothing."""
@@ -274,7 +271,7 @@ class LocalRole(LocalRoleBase):
     def end_fenced(self) -> None:
         """End what global masters have begun from stores from which others have taken over."""
         for owner in self.claims.fenced:
-            if self.local.scalar[ACTIVE]:
+            if self.local.standing.active:
                 left = self.claims.left(owner)
                 self.end_rows(left, PREEMPTED_BY_OPERATOR)
                 self._give_up_held(left)
@@ -302,8 +299,8 @@ class LocalRole(LocalRoleBase):
     def note_for(self, owner: int) -> None:
         """Take it that a global master, which was removed, has seen all that is known here."""
         noted = self.message(
-            kind=NOTED, to=self.number, sender=owner, task=NOBODY, machine=NOBODY, epoch=self.local.scalar[EPOCH],
-            seen=self.local.ledger.size[VERSION], incarnation=self.local.asker[owner]["incarnation"])
+            kind=NOTED, to=self.number, sender=owner, task=NOBODY, machine=NOBODY, epoch=self.local.standing.epoch,
+            seen=self.local.ledger.counts.version, incarnation=self.local.asker[owner]["incarnation"])
         self.pending.append((LOCAL_MASTER, NOTED, noted))
 
     # -- what arrives --------------------------------------------------------------------------------------------------
@@ -324,7 +321,7 @@ class LocalRole(LocalRoleBase):
 
     def _learn_shape(self, number: int, shape: ShapeFact) -> None:
         """Let a number stand for a shape from now on; what attempts hold that name it is counted anew."""
-        local, rows = self.local, self.local.rows.row[: self.local.rows.size[ROWS_EVER]]
+        local, rows = self.local, self.local.rows.row[: self.local.rows.counts.rows_ever]
         named = (rows["machine"] != NOBODY) & (rows["shape"] == number) & np.isin(rows["state"], HOLDING)
         machines = rows["machine"][named].tolist()
         for machine in machines:
@@ -377,9 +374,9 @@ class LocalRole(LocalRoleBase):
 
     def _jobs_held(self) -> set[int]:
         """Return the jobs of which attempts are known; a standby knows of none."""
-        if not self.local.scalar[ACTIVE]:
+        if not self.local.standing.active:
             return set()
-        rows = self.local.rows.row[: self.local.rows.size[ROWS_EVER]]
+        rows = self.local.rows.row[: self.local.rows.counts.rows_ever]
         return set((rows["task"][rows["machine"] != NOBODY] // self.layout.places).tolist())
 
     def _ask(self, peer: Peer, ask: Ask) -> None:
@@ -428,7 +425,7 @@ class LocalRole(LocalRoleBase):
 
     def entries(self, first: int, last: int) -> tuple[int, int, int]:
         """Return the epoch of the ledger, and the range."""
-        return int(self.local.ledger.size[LEDGER_EPOCH]), first, last
+        return self.local.ledger.counts.epoch, first, last
 
     def entry_bytes(self, link: Link, epoch: int, first: int, last: int) -> bytes:
         """Return entries, and let the link carry the shapes, machines and configurations that they name."""
@@ -445,7 +442,7 @@ class LocalRole(LocalRoleBase):
     def settle(self) -> None:
         """Write the epoch, before anything is said in it; let machines leave."""
         let_leave(self)
-        epoch = int(self.local.scalar[EPOCH])
+        epoch = self.local.standing.epoch
         if epoch != self.written:
             self.written = epoch
             self.writes.append(Put("epoch", [0], [epoch.to_bytes(8, "big")]))

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
-from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.catalog import Catalog
 from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.messages import NOBODY
@@ -37,7 +36,7 @@ class LocalRoleBase(MasterRole):
     def held(self, owner: int) -> np.ndarray:
         """Return the rows of attempts of a global master, int64[row]."""
         rows = self.local.rows
-        held = rows.row[: rows.size[ROWS_EVER]]
+        held = rows.row[: rows.counts.rows_ever]
         return np.flatnonzero((held["machine"] != NOBODY) & (held["owner"] == owner))
 
     def write_machine(self, number: int, machine: StoredMachine) -> None:

@@ -8,7 +8,7 @@ nothing is left of the one that had it: no attempt, and no connection.
 
 from msgspec import structs
 
-from subak.federation.megha.local_master.state import ABSENT, ACTIVE, LISTED, LOST_MACHINE
+from subak.federation.megha.local_master.state import ABSENT, LISTED, LOST_MACHINE
 from subak.federation.messages import LOCAL_MASTER, NOBODY, PREEMPTED_BY_OPERATOR, WORKER
 from subak.live.role.facts import MACHINE, read_machine
 from subak.live.role.frames import Ask, Dismissed, Join
@@ -25,7 +25,7 @@ def remove(role: LocalRoleBase, ask: Ask) -> str:
     machine, identity = role.machines[ask.machine], ask.words.removeprefix(REMOVE)
     if machine.identity != identity or machine.removed:
         return ""  # its number is another's by now, or it was asked before
-    if role.local.scalar[ACTIVE] and int(role.local.machine[ask.machine]["state"]) not in (LOST_MACHINE, ABSENT):
+    if role.local.standing.active and int(role.local.machine[ask.machine]["state"]) not in (LOST_MACHINE, ABSENT):
         return (f"machine {machine.name} {NOT_LOST}: end its worker; when it was silent for a lease, "
                 f"{role.timing.lease:g} s, it can be removed")
     _take_out(role, ask.machine, ask.offset)
@@ -36,14 +36,14 @@ def end_removed(role: LocalRoleBase) -> None:
     """End what global masters that were removed have begun here, and note for them that it is over."""
     for owner in role.layout.no_masters:
         held = role.held(owner).tolist()
-        if held and role.local.scalar[ACTIVE]:
+        if held and role.local.standing.active:
             role.end_rows(held, PREEMPTED_BY_OPERATOR)
             role.note_for(owner)
 
 
 def let_leave(role: LocalRoleBase) -> None:
     """Take out machines that leave by themselves, as soon as no attempt is known there; the partner is told of it."""
-    if role.leaving and role.local.scalar[ACTIVE] and not role.pending:
+    if role.leaving and role.local.standing.active and not role.pending:
         for number in [each for each in role.leaving if _is_empty(role, each)]:
             role.leaving.discard(number)
             _take_out(role, number, 0)

@@ -3,9 +3,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from subak.federation.megha.global_master.hold_back import FOR_LANE
-from subak.federation.megha.global_master.state import SCANNED
-from subak.federation.megha.open_tasks import TASKS_EVER
 from subak.federation.messages import LOCAL_MASTER, NOBODY
 from subak.fleet.shortage import Shortage as Found
 from subak.fleet.shortage import shortage
@@ -90,15 +87,15 @@ def _places(role: GlobalRole, file: FederationFile, known: Known, index: int) ->
             yield from _of_cluster(role, entry.name, shape, found, _cordoned(role, first))
     if stage.gang:
         yield Shortage(test="gang", words=f"it starts together with {stage.tasks - 1:,} others, all at once")
-    elif fits_somewhere and role.master.scalar[SCANNED] == role.master.fleet.freed_blocks[LOG]:
+    elif fits_somewhere and role.master.counts.scanned == role.master.fleet.freed_blocks[LOG]:
         yield Shortage(test="order", words="there is room, and others of its federation are served before it")
 
 
 def _held_for_it(role: GlobalRole, known: Known, index: int) -> Iterator[Shortage]:
     """Yield that machines are held back for a task, if any are."""
     holding = role.master.holding
-    rows = np.flatnonzero(role.tasks.number[: role.tasks.size[TASKS_EVER]] == known.row(index)["number"])
-    if holding.size[FOR_LANE] in role.tasks.lane[rows]:
+    rows = np.flatnonzero(role.tasks.number[: role.tasks.counts.tasks_ever] == known.row(index)["number"])
+    if holding.search.for_lane in role.tasks.lane[rows]:
         count = int((holding.wanted != NOBODY).sum())
         yield Shortage(test="held-back", machines=count, words=f"{count} machines are held back for it, or for "
                        "what stands before it, until there is room for it")

@@ -2,7 +2,6 @@
 import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_WAITING
-from subak.federation.megha.open_tasks import TASKS_EVER
 from subak.federation.messages import NOBODY
 from subak.live.api.models import MachineView, QueueView
 from subak.live.config import FederationFile
@@ -26,7 +25,7 @@ def total_of(role: GlobalRole) -> tuple[dict[str, int], dict[str, int]]:
 
 def own_tasks(role: GlobalRole) -> np.ndarray:
     """Return the rows of this master's open tasks."""
-    return np.flatnonzero(role.tasks.number[: role.tasks.size[TASKS_EVER]] != NOBODY)
+    return np.flatnonzero(role.tasks.number[: role.tasks.counts.tasks_ever] != NOBODY)
 
 
 def machine_view(role: GlobalRole, file: FederationFile, number: int, machine: MachineFact) -> MachineView:

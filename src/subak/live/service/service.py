@@ -524,7 +524,7 @@ class GlobalMasterService:
             views.append(MasterView(
                 name=master.name, role="global", state="ready" if number == role.number else "unknown",
                 address=f"http://{master.http}", queues=own,
-                incarnation=int(role.master.scalar[4]) if number == role.number else 0))
+                incarnation=int(role.master.counts.incarnation) if number == role.number else 0))
         for number, address in self.file.local_addresses().items():
             cluster = cluster_of_local(number)
             name = self.file.clusters()[cluster].name

@@ -5,7 +5,6 @@ same as its rule m.
 """
 from collections import Counter
 
-from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.local_master.state import ATTEMPT_KILLING, LocalMaster
 from subak.federation.messages import GANG_LOST, PREEMPTION
 from subak.live.agent.attempts.attempt import Ending, Key
@@ -35,7 +34,7 @@ class Beginnings:
 
     def look(self, local: LocalMaster) -> None:
         """Note which attempts a local master ends for others."""
-        rows = local.rows.row[: local.rows.size[ROWS_EVER]]
+        rows = local.rows.row[: local.rows.counts.rows_ever]
         for_others = PREEMPTION[rows["reason"]] | (rows["reason"] == GANG_LOST)
         for row in rows[(rows["state"] == ATTEMPT_KILLING) & for_others]:
             self._spare((Key(int(row["task"]), int(row["attempt"])), int(row["machine"])))

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subak.federation.megha.global_master.state import QUEUED
 from subak.federation.megha.jobs import OUTCOME_FINISHED, OUTCOMES, SUBMISSION_ENDED
-from subak.federation.megha.local_master.state import ACTIVE, LISTED
-from subak.federation.megha.open_tasks import TASKS_OPEN
+from subak.federation.megha.local_master.state import LISTED
 from subak.federation.messages import BEAT, CHECK, FAILURE, HANDLER, KINDS, NOBODY, TICK, WATCH
 from subak.fleet.state import FleetState
 from subak.live.agent.attempts.attempt import Key
@@ -83,8 +81,8 @@ def _of_global(world: "World", process: Process, role: GlobalRole) -> str:
     name = process.name
     if role.book.of_number:
         return f"{name} has open jobs: {_open_job(role)}"
-    if role.tasks.size[TASKS_OPEN] or role.master.scalar[QUEUED]:
-        return f"{name} has {role.tasks.size[TASKS_OPEN]} open rows, {role.master.scalar[QUEUED]} queued"
+    if role.tasks.counts.tasks_open or role.master.counts.queued:
+        return f"{name} has {role.tasks.counts.tasks_open} open rows, {role.master.counts.queued} queued"
     if _jobs_known(world, role):
         return f"{name} knows of jobs {_jobs_known(world, role)}"
     versions = {other.role.queues.version for other in world.masters if isinstance(other.role, GlobalRole)}
@@ -122,11 +120,11 @@ def _of_local(world: "World", process: Process, role: LocalRole) -> str:
     name = process.name
     speaks = [each for each in world.locals
               if isinstance(each.role, LocalRole) and each.role.cluster == role.cluster
-              and each.role.local.scalar[ACTIVE]]
+              and each.role.local.standing.active]
     if len(speaks) != 1:
         return f"{len(speaks)} speak for cluster {role.cluster}"
     if process in speaks:
-        for row in role.local.rows.row[: role.local.rows.size[2]]:
+        for row in role.local.rows.row[: role.local.rows.counts.rows_ever]:
             if _is_used(role.local.rows.first, role.local.rows.row, row) and not _is_dead(world, int(row["owner"])):
                 return f"{name} keeps task {row['task']} in state {row['state']} on machine {row['machine']}"
         if problem := _held_back(role.local.machine["held_by"]) or _held(

@@ -20,7 +20,6 @@ from subak.federation.megha.global_master.state import (
     PHASES,
 )
 from subak.federation.megha.local_master.state import LOST_MACHINE
-from subak.federation.megha.open_tasks import GANGS_EVER
 from subak.federation.messages import NOBODY
 from subak.live.agent.attempts.attempt import AttemptToRun, Begun, Ending, Event, Exited, Key
 from subak.live.role.global_master.global_role import GlobalRole
@@ -172,7 +171,7 @@ class Watch:
     @staticmethod
     def _check_gangs(name: str, role: GlobalRole) -> None:
         tasks, table = role.tasks, role.master.task
-        for gang in range(int(tasks.size[GANGS_EVER])):
+        for gang in range(tasks.counts.gangs_ever):
             if tasks.gangs[gang]["number"] == NOBODY:
                 continue
             phases, row = [], int(tasks.gangs[gang]["first"])

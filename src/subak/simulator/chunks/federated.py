@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.attempts import ROWS_EVER
 from subak.federation.megha.global_master.state import TASK
 from subak.federation.megha.jobs import ENDING, SUBMISSION_ENDED, SUBMISSION_NEW, Jobs
 from subak.federation.megha.roles import Megha
@@ -130,7 +129,7 @@ class FederatedRun:
         network, roles = self.opened.network, self.roles
         under_way = network.flight["task"][held_slots(network)]
         pools = [roles.workers.rows, *(local.rows for local in roles.locals), *(each.held for each in roles.masters)]
-        rows = [pool.row[: pool.size[ROWS_EVER]] for pool in pools]
+        rows = [pool.row[: pool.counts.rows_ever] for pool in pools]
         named = np.concatenate([under_way, *(each["task"][each["machine"] != NOBODY] for each in rows)])
         return named[named != NOBODY]
 

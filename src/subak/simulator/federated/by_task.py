@@ -3,7 +3,7 @@ import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_ENDED, TASK
 from subak.federation.megha.jobs import SUBMISSION_ENDED
-from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.roles import Megha
 from subak.federation.messages import NOBODY
 
@@ -36,12 +36,12 @@ def phases_by_task(roles: Megha) -> np.ndarray:
 
 def known_rows(tasks: OpenTasks, known: np.ndarray) -> np.ndarray:
     """Return the rows of the open tasks of which their global master knows, by its *known* (TASK[row])."""
-    number, ever = tasks.number, int(tasks.size[TASKS_EVER])
+    number, ever = tasks.number, tasks.counts.tasks_ever
     is_known = (known["tenant"] == number + 1) & (known["round"] == tasks.round) & (number != NOBODY)
     return np.flatnonzero(is_known[:ever])
 
 
 def row_of_each(roles: Megha) -> dict[int, int]:
     """Return the row of each open task, by its number."""
-    tables = (submitter.tasks.number[: submitter.tasks.size[TASKS_EVER]] for submitter in roles.submitters)
+    tables = (submitter.tasks.number[: submitter.tasks.counts.tasks_ever] for submitter in roles.submitters)
     return {int(number): row for table in tables for row, number in enumerate(table) if number != NOBODY}

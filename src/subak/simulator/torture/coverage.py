@@ -13,7 +13,7 @@ from subak.federation.megha.global_master.state import PHASES
 from subak.federation.megha.jobs import SUBMISSIONS
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK
 from subak.federation.megha.local_master import state as local_state
-from subak.federation.megha.local_master.state import ACTIVE, MACHINE_STATES
+from subak.federation.megha.local_master.state import MACHINE_STATES
 from subak.federation.megha.roles import Megha
 from subak.federation.megha.transitions import ANY, TRANSITIONS
 from subak.federation.messages import (
@@ -85,10 +85,10 @@ class Coverage:
             if MEETS[kind] == MACHINE:
                 return MACHINE_STATES[local.machine["state"][machine]]
             if MEETS[kind] == MASTER:
-                return "active" if local.scalar[ACTIVE] else "standby"
+                return "active" if local.standing.active else "standby"
             number = find_attempt(local.rows, machine, task, message["attempt"])
             state = "new" if number == NOBODY else local_state.STATES[local.rows.row[number]["state"]]
-            return state if local.scalar[ACTIVE] else f"{state}, at a standby"
+            return state if local.standing.active else f"{state}, at a standby"
         if task == NOBODY:
             return ANY
         if role == WORKER:

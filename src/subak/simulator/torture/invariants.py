@@ -24,13 +24,11 @@ its own launches in flight.
 
 import numpy as np
 
-from subak.federation.megha.ledger import ENTRY_TOOK, VERSION, entries_between, still_holds
+from subak.federation.megha.ledger import ENTRY_TOOK, entries_between, still_holds
 from subak.federation.megha.local_master.state import (
-    ACTIVE,
     ATTEMPT_KILLING,
     ATTEMPT_OVER,
     ATTEMPT_PENDING,
-    EPOCH,
     LISTED,
 )
 from subak.federation.megha.roles import Megha
@@ -131,8 +129,8 @@ class Watch(Watched):
     def note_ledger(self, number: int) -> None:
         """Remember what a local master has entered, and fold it."""
         local, book = self.roles.locals[number], self.book[number]
-        epoch, version = int(local.scalar[EPOCH]), int(local.ledger.size[VERSION])
-        if not local.scalar[ACTIVE]:
+        epoch, version = local.standing.epoch, local.ledger.counts.version
+        if not local.standing.active:
             return
         if epoch != book.epoch:
             book.forget()
@@ -150,7 +148,7 @@ class Watch(Watched):
     def check_local(self, number: int) -> None:
         """Check (a): the books of an active local master are the fold of its ledger, and what its rows hold."""
         local, cluster = self.roles.locals[number], number % self.clusters
-        if not local.scalar[ACTIVE]:
+        if not local.standing.active:
             return
         first, end = self.span[cluster]
         free, book = local.fleet.free[:, first:end], self.book[number]
@@ -179,16 +177,16 @@ class Watch(Watched):
         best = NOBODY
         for number in range(cluster, self.instances, self.clusters):
             alive = self.net.incarnation[self.net.first[LOCAL_MASTER] + number] > 0
-            if alive and self.roles.locals[number].scalar[ACTIVE]:  # noqa: SIM102
-                if best == NOBODY or self.roles.locals[number].scalar[EPOCH] > self.roles.locals[best].scalar[EPOCH]:
+            if alive and self.roles.locals[number].standing.active:  # noqa: SIM102
+                if best == NOBODY or self.roles.locals[number].standing.epoch > self.roles.locals[best].standing.epoch:
                     best = number
         return best
 
     def is_deposed(self, number: int) -> bool:
         """Whether the other one of a pair is of a later epoch, even where it is down: what this one knows is old."""
-        epoch = self.roles.locals[number].scalar[EPOCH]
+        epoch = self.roles.locals[number].standing.epoch
         pair = range(number % self.clusters, self.instances, self.clusters)
-        return any(self.roles.locals[other].scalar[EPOCH] > epoch for other in pair)
+        return any(self.roles.locals[other].standing.epoch > epoch for other in pair)
 
     def check_owners(self) -> None:
         """(c) A task has at most one live attempt."""

@@ -3,12 +3,9 @@
 import numpy as np
 
 from subak.federation.megha.global_master.gangs import gang_is_settled
-from subak.federation.megha.global_master.hold_back import DIFFERING
 from subak.federation.megha.global_master.requests import is_settled
 from subak.federation.megha.global_master.state import (
-    INCARNATION,
     NEVER_SEEN,
-    OWN_QUEUES,
     PHASE_ENDED,
     PHASE_FLYING,
     PHASE_HELD,
@@ -16,10 +13,9 @@ from subak.federation.megha.global_master.state import (
     PHASE_RUNNING,
     PHASE_WAITING,
     PHASES,
-    QUEUED,
 )
 from subak.federation.megha.ledger import ENTRY_WHOLE
-from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, OpenTasks
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import OFF
 from subak.federation.messages import (
     NOBODY,
@@ -47,15 +43,15 @@ def check_master(watch: Watched, number: int, kind: int) -> None:
 def check_rows(watch: Watched, number: int) -> None:
     """(l) A row is that of one open task, or free; nothing of a former one is left in it."""
     tasks, master = watch.roles.submitters[number].tasks, watch.roles.masters[number]
-    ever = int(tasks.size[TASKS_EVER])
+    ever = tasks.counts.tasks_ever
     numbers = tasks.number[:ever]
     is_open = numbers[numbers != NOBODY].tolist()
-    must(len(is_open) == len(set(is_open)) == tasks.size[TASKS_OPEN], "l",
-         f"global master {number} has rows for tasks {is_open}, and counts {tasks.size[TASKS_OPEN]}")
+    must(len(is_open) == len(set(is_open)) == tasks.counts.tasks_open, "l",
+         f"global master {number} has rows for tasks {is_open}, and counts {tasks.counts.tasks_open}")
     must(all(watch.owner[task] == number for task in is_open), "l",
          f"of tasks {is_open} some are not of global master {number}")
     free: list[int] = []
-    row = int(tasks.size[FREE_TASK])
+    row = tasks.counts.free_task
     while row != NOBODY and len(free) <= ever:
         free.append(row)
         row = int(tasks.next[row])
@@ -69,8 +65,8 @@ def check_rows(watch: Watched, number: int) -> None:
 def check_view(watch: Watched, number: int, mine: np.ndarray, table: np.ndarray) -> None:
     """(d) Its view is a fold of each local master's ledger, plus its launches in flight."""
     master = watch.roles.masters[number]
-    reborn = master.scalar[INCARNATION] != watch.incarnation[number]
-    watch.incarnation[number] = master.scalar[INCARNATION]
+    reborn = master.counts.incarnation != watch.incarnation[number]
+    watch.incarnation[number] = master.counts.incarnation
     flying = mine[table["flying"][mine]]
     must(np.isin(table["phase"][flying], (PHASE_FLYING, PHASE_LEAVING)).all(), "d",
          f"tasks {flying.tolist()} fly in phases {[PHASES[phase] for phase in table['phase'][flying]]}")
@@ -153,8 +149,8 @@ def check_holds(watch: Watched, number: int, cluster: int, fold: Fold) -> None:
         must(np.array_equal(is_open, may), "d", f"global master {number} searches other machines of cluster {cluster} "
              f"than those that are not held back: {np.flatnonzero(is_open != may).tolist()}")
     is_mine = (holding.holder == number) & ((holding.wanted == NOBODY) | (holding.wanted == holding.held_for))
-    must(holding.size[DIFFERING] == (is_mine != (holding.wanted != NOBODY)).sum(), "d",
-         f"global master {number} counts {holding.size[DIFFERING]} machines that differ from what it wants held back")
+    must(holding.search.differing == (is_mine != (holding.wanted != NOBODY)).sum(), "d",
+         f"global master {number} counts {holding.search.differing} machines that differ from what it wants held back")
 
 
 def check_bins(watch: Watched, number: int, cluster: int, fold: Fold, flying: dict[int, int]) -> None:
@@ -175,7 +171,7 @@ def check_lanes(watch: Watched, number: int, mine: np.ndarray, table: np.ndarray
     master = watch.roles.masters[number]
     members: list[int] = []
     asked, rows = watch.roles.jobs.asked, row_of_each(watch.roles)
-    for queue in master.own[: master.scalar[OWN_QUEUES]]:
+    for queue in master.own[: master.counts.own_queues]:
         low, high = master.lane_span[queue]
         active = sorted(master.lanes.active[low : low + master.lane_size[queue, LANES_ACTIVE]].tolist())
         own = np.unique(asked["lane"][asked["queue"] == queue])
@@ -190,7 +186,7 @@ def check_lanes(watch: Watched, number: int, mine: np.ndarray, table: np.ndarray
          f"a task is twice in the lanes of global master {number}: {members}")
     flags = mine[table["queued"][mine]].tolist()
     must(sorted(members) == flags, "e", f"in lanes {sorted(members)}, flagged {flags}")
-    must(master.scalar[QUEUED] == len(members), "e", f"{master.scalar[QUEUED]} noted in lanes, there "
+    must(master.counts.queued == len(members), "e", f"{master.counts.queued} noted in lanes, there "
                                                             f"are {len(members)}")
     waiting = mine[(table["phase"][mine] == PHASE_WAITING) & (watch.gang[mine] == NOBODY)]
     lost = sorted(task for task in set(waiting.tolist()) - set(members) if is_settled(master, rows[task]))

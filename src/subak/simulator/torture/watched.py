@@ -3,7 +3,6 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.global_master.state import INCARNATION
 from subak.federation.megha.roles import Megha
 from subak.federation.messages import NOBODY
 from subak.fleet.state import BLOCK, FleetState, summaries
@@ -44,7 +43,7 @@ class Watched:
         self.book = [fold(number % self.clusters) for number in range(self.instances)]
         self.view = [[fold(cluster) for cluster in range(self.clusters)] for _ in range(self.masters)]
         self.start = [fold(cluster) for cluster in range(self.clusters)]
-        self.incarnation = [int(master.scalar[INCARNATION]) for master in roles.masters]
+        self.incarnation = [master.counts.incarnation for master in roles.masters]
         self.asked = Asked(self.request, self.queue, self.capacity)
         self.before: dict[int, Any] = {}  # of each global master, for (f)
         self.entries: list[tuple[int, int, int, int]] = []  # (kind, task, its round, attempt) of the last message

@@ -5,16 +5,11 @@ nowhere the others do not either. A round serves the lanes of a queue by their f
 nowhere leaves the round, which is Megha's rescheduling at the end of the queue; the next round begins when something
 was freed in the view.
 """
-from subak.federation.megha.global_master.hold_back import FOR_LANE, as_held_for
+from subak.federation.megha.global_master.hold_back import as_held_for
 from subak.federation.megha.global_master.queue_order import queue_in_turn, tell_queue
 from subak.federation.megha.global_master.state import (
-    INCARNATION,
-    NEXT_QUEUE,
-    OWN_QUEUES,
     PHASE_ENDED,
     PHASE_WAITING,
-    QUEUED,
-    SCANNED,
     GlobalMaster,
 )
 from subak.federation.megha.open_tasks import OpenTasks
@@ -54,7 +49,7 @@ def enqueue(master: GlobalMaster, tasks: OpenTasks, task: int) -> None:
     if master.task[task]["queued"]:
         return
     master.task[task]["queued"] = True
-    master.scalar[QUEUED] += 1
+    master.counts.queued += 1
     lane = tasks.lane[task]
     lanes = lanes_of(master, tasks.queue[task])
     was_empty = lanes.root[lane] == NOBODY
@@ -70,15 +65,15 @@ def choose(master: GlobalMaster, topology: Topology, tasks: OpenTasks, out: Outb
     """Return the queue whose turn it is, of those with a task to place, or NOBODY; and where the outbox is filling."""
     if master.queue_order.queue.size > 0:
         return choose_fairly(master, topology, tasks, out)
-    place = master.scalar[NEXT_QUEUE]
-    for _ in range(master.scalar[OWN_QUEUES]):
+    place = master.counts.next_queue
+    for _ in range(master.counts.own_queues):
         queue = master.own[place]
-        place = place + 1 if place + 1 < master.scalar[OWN_QUEUES] else 0
+        place = place + 1 if place + 1 < master.counts.own_queues else 0
         forget_stale(master, tasks, queue, out)
         if is_filling(out):
             return NOBODY
         if master.lane_size[queue, CONTENDERS] > 0:
-            master.scalar[NEXT_QUEUE] = place
+            master.counts.next_queue = place
             return int(queue)
     return NOBODY
 
@@ -119,7 +114,7 @@ def forget_stale(master: GlobalMaster, tasks: OpenTasks, queue: int, out: Outbox
 def leave_first(master: GlobalMaster, lanes: Lanes, tasks: OpenTasks) -> None:
     """Take the task that is served first out of its lane."""
     lane = lanes.contender[0]
-    master.scalar[QUEUED] -= 1
+    master.counts.queued -= 1
     master.task[pop(lanes, tasks.rank, lane)]["queued"] = False
     if lanes.root[lane] == NOBODY:
         drop_top(lanes, tasks.rank)
@@ -133,7 +128,7 @@ def say_done(master: GlobalMaster, tasks: OpenTasks, task: int, out: Outbox) -> 
     me = master.task[task]
     row = post(out, DONE, master.number, master.number, tasks.number[task], NOBODY)
     row["row"], row["round"], row["reason"], row["code"] = task, tasks.round[task], me["reason"], me["code"]
-    row["incarnation"], row["count"] = master.scalar[INCARNATION], me["queued"]
+    row["incarnation"], row["count"] = master.counts.incarnation, me["queued"]
     row["refusals"], row["repartitions"], row["preempted"] = me["refusals"], me["repartitioned"], me["preempted"]
     row["lost"] = me["lost"]
 
@@ -147,11 +142,11 @@ def set_aside(lanes: Lanes, tasks: OpenTasks) -> None:
 @inlined
 def wake_lanes(master: GlobalMaster, tasks: OpenTasks) -> None:
     """Begin a round with the lanes that may fit where something was freed since the last round began."""
-    scanned, count = master.scalar[SCANNED], master.fleet.freed_blocks[LOG]
+    scanned, count = master.counts.scanned, master.fleet.freed_blocks[LOG]
     if scanned == count:
         return
-    master.scalar[SCANNED] = count
-    for own in master.own[: master.scalar[OWN_QUEUES]]:
+    master.counts.scanned = count
+    for own in master.own[: master.counts.own_queues]:
         lanes = lanes_of(master, own)
         for place in range(lanes.size[ACTIVE_LANES]):
             lane = lanes.active[place]
@@ -163,7 +158,7 @@ def wake_lanes(master: GlobalMaster, tasks: OpenTasks) -> None:
 def may_fit_now(master: GlobalMaster, tasks: OpenTasks, lane: int, since: int, count: int) -> bool:
     """Whether the first of a lane may fit where something was freed since then."""
     shape = tasks.shape[master.lanes.root[lane]]
-    if lane == master.holding.size[FOR_LANE]:
+    if lane == master.holding.search.for_lane:
         return may_fit_since(as_held_for(master.fleet, master.holding, master.holding.open), tasks, shape, since, count)
     return may_fit_since(master.fleet, tasks, shape, since, count)
 

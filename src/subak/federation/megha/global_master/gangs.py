@@ -21,7 +21,6 @@ from subak.federation.megha.global_master.state import (
     PHASE_HELD,
     PHASE_RUNNING,
     PHASE_WAITING,
-    SCANNED,
     GlobalMaster,
     phase_of,
 )
@@ -71,8 +70,8 @@ def place_gang(
             machine = find_machine(master, topology, tasks, task)
             if machine == NOWHERE:
                 take_back(master, topology, tasks, gang)
-                if master.scalar[SCANNED] == freed:  # what was only tried is no news
-                    master.scalar[SCANNED] = master.fleet.freed_blocks[LOG]
+                if master.counts.scanned == freed:  # what was only tried is no news
+                    master.counts.scanned = master.fleet.freed_blocks[LOG]
                 return False
             note_flight(master, topology, tasks, task, machine)
         task = tasks.next[task]

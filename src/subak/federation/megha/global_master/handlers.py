@@ -32,8 +32,6 @@ from subak.federation.megha.global_master.gangs import (
     place_gang,
 )
 from subak.federation.megha.global_master.hold_back import (
-    DIFFERING,
-    WATCHING,
     look_later,
     note_began,
     note_passed_over,
@@ -54,11 +52,6 @@ from subak.federation.megha.global_master.requests import (
 )
 from subak.federation.megha.global_master.search import find_machine
 from subak.federation.megha.global_master.state import (
-    BEATS,
-    DOUBTS,
-    ENTRIES_APPLIED,
-    INCARNATION,
-    LOST_ATTEMPTS,
     NEVER_SEEN,
     PHASE_ENDED,
     PHASE_FLYING,
@@ -66,12 +59,6 @@ from subak.federation.megha.global_master.state import (
     PHASE_RUNNING,
     PHASE_UNKNOWN,
     PHASE_WAITING,
-    PLACING,
-    PREEMPTIONS,
-    QUEUED,
-    REFUSALS,
-    SCANNED,
-    SHARE_USED_UP,
     GlobalMaster,
     is_here,
 )
@@ -87,7 +74,7 @@ from subak.federation.megha.global_master.view import (
     take_in_view,
 )
 from subak.federation.megha.ledger import ENTRY_GAVE, ENTRY_GONE, ENTRY_SIZED, ENTRY_TOOK, Ledger, behind, ring_place
-from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import OFF, Rules, Topology, speaker
 from subak.federation.messages import (
     ABANDON,
@@ -153,10 +140,10 @@ def is_for_this_incarnation(master: GlobalMaster, tasks: OpenTasks, message: np.
     task = message["row"]
     if not is_here(master, tasks, task, message["task"], message["round"]):
         return False
-    if message["incarnation"] == master.scalar[INCARNATION]:
+    if message["incarnation"] == master.counts.incarnation:
         return True
     again = post(out, REBUILD, master.number, master.number, message["task"], NOBODY)
-    again["row"], again["round"], again["incarnation"] = task, message["round"], master.scalar[INCARNATION]
+    again["row"], again["round"], again["incarnation"] = task, message["round"], master.counts.incarnation
     return False
 
 
@@ -205,9 +192,9 @@ def on_place(
 
     A turn in which more tasks were withdrawn than the outbox holds ends with the first of them; another follows.
     """
-    master.scalar[PLACING] = 0
+    master.counts.placing = 0
     queue = choose(master, topology, tasks, out)
-    if queue == NOBODY and master.scalar[QUEUED] > 0 and not is_filling(out):
+    if queue == NOBODY and master.counts.queued > 0 and not is_filling(out):
         wake_lanes(master, tasks)
         queue = choose(master, topology, tasks, out)
     if is_filling(out):
@@ -245,15 +232,15 @@ def place(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTas
 @inlined
 def preempt(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, task: int, out: Outbox) -> bool:
     """Ask for the amounts of a queue in violation, if the task's queue is entitled to them; return whether."""
-    if master.task[task]["tried"] > master.scalar[BEATS]:
+    if master.task[task]["tried"] > master.counts.beats:
         return False
     if not may_preempt(master, topology, rules, tasks, task):
-        master.tally[SHARE_USED_UP] += 1
+        master.tally.share_used_up += 1
         return False
     machine, queue = find_victims(master, topology, rules, tasks, task)
     if machine == NOWHERE:
         return False
-    master.tally[PREEMPTIONS] += 1
+    master.tally.preemptions += 1
     note_flight(master, topology, tasks, task, machine)
     request_launch(master, topology, rules, tasks, task, PREEMPT, queue, out)
     return True
@@ -276,13 +263,13 @@ def on_update(  # noqa: PLR0913, PLR0917  (a role, what all know, a message and 
         ask(master, topology, cluster, out)
     elif start != NOTHING_NEW:
         version = apply_entries(master, topology, rules, tasks, now, ledger, start, message["last"], out)
-        master.tally[ENTRIES_APPLIED] += version - start
+        master.tally.entries_applied += version - start
         master.cluster[cluster]["seen"] = version
         if version < message["last"]:
             catch_up(master, kind, version, message, out)
             return
-        if master.scalar[DOUBTS] and not settle_doubts(master, topology, rules, tasks, out):
-            settle_later(master, topology, cluster, tasks.size[TASKS_EVER], tasks.size[GANGS_EVER], out)
+        if master.counts.doubts and not settle_doubts(master, topology, rules, tasks, out):
+            settle_later(master, topology, cluster, tasks.counts.tasks_ever, tasks.counts.gangs_ever, out)
         settle_cluster(master, topology, rules, tasks, cluster, out)
     if kind == REFUSED:
         on_refused(master, topology, rules, tasks, message, out)
@@ -312,19 +299,19 @@ def answer_heartbeat(master: GlobalMaster, rules: Rules, cluster: int, message: 
     if message["epoch"] == master.cluster[cluster]["epoch"]:
         row = post(out, NOTED, master.number, message["sender"], NOBODY, NOBODY)
         row["seen"], row["epoch"] = master.cluster[cluster]["seen"], message["epoch"]
-        row["incarnation"] = master.scalar[INCARNATION]
-    master.scalar[BEATS] += 1
-    if master.holding.size[DIFFERING] > 0 and master.holding.size[WATCHING] == 0:
+        row["incarnation"] = master.counts.incarnation
+    master.counts.beats += 1
+    if master.holding.search.differing > 0 and master.holding.search.watching == 0:
         look_later(master.holding, master.number, 0.0, out)
     if rules.preemption != OFF:
-        master.scalar[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1
+        master.counts.scanned = master.fleet.freed_blocks[LOG] - LOG - 1
 
 
 @inlined
 def ask(master: GlobalMaster, topology: Topology, cluster: int, out: Outbox) -> None:
     """Ask whoever speaks for a cluster for its whole state."""
     row = post(out, ASK, master.number, speaker(topology, cluster, master.cluster[cluster]["epoch"]), NOBODY, NOBODY)
-    row["incarnation"], row["seen"] = master.scalar[INCARNATION], NEVER_SEEN
+    row["incarnation"], row["seen"] = master.counts.incarnation, NEVER_SEEN
 
 
 @inlined
@@ -402,7 +389,7 @@ def end(
         return
     end_attempt(master, tasks, task, reason in LOSSES)
     if me["phase"] not in (PHASE_UNKNOWN, PHASE_WAITING):
-        master.tally[LOST_ATTEMPTS] += 1
+        master.tally.lost_attempts += 1
         me["preempted"] = told(me["preempted"], PREEMPTION[reason])
         wait_again(master, topology, rules, tasks, task, reason, out)
 
@@ -425,11 +412,11 @@ def on_refused(
     if is_current(master, tasks, message) and master.task[task]["phase"] in (PHASE_FLYING, PHASE_LEAVING):
         if master.task[task]["flying"]:
             forget_flight(master, topology, tasks, task)
-        master.tally[REFUSALS] += 1
+        master.tally.refusals += 1
         master.task[task]["refusals"] = told(master.task[task]["refusals"], 1)
         end_attempt(master, tasks, task, may_be_lost(master, tasks, task, message["reason"]))
         if message["reason"] == NO_VICTIMS:
-            master.task[task]["tried"] = master.scalar[BEATS] + 1
+            master.task[task]["tried"] = master.counts.beats + 1
         elif message["reason"] == NO_ROOM:
             close(master, topology, rules, message["machine"], out)
         wait_again(master, topology, rules, tasks, task, message["reason"], out)

@@ -28,11 +28,21 @@ from subak.placement.hold_back import (
     close_to_others,
     open_to_others,
 )
+from subak.records import Numbers
 
-FOR_LANE, IN_VAIN, DIFFERING, WATCHING, WHICH_LOOK = range(5)  # of `size`
-LOOK_AT = 0  # of `clock`
 HELD_MAX = 288  # times `hold_back_after`, as it is by default a day
 FOREVER = float("inf")
+
+
+class HoldingSearch(Numbers):
+    """For which lane a master holds machines back, and when it looks again."""
+
+    for_lane: int  # or NOBODY
+    in_vain: int  # how often it was
+    differing: int  # machines that are not held back as this master wants
+    watching: int  # whether it will look again
+    which_look: int  # of two that is: one that was settled before is not heeded, or comes early, to no harm
+    look_at: float  # s: when more machines are held back
 
 
 class Holding(NamedTuple):
@@ -48,10 +58,7 @@ class Holding(NamedTuple):
     everything: np.ndarray  # uint64[block], all machines
     frontier: np.ndarray  # int64[2, shape], of searches among those
     room: Room
-    size: np.ndarray  # int64[5]: FOR_LANE, or NOBODY; IN_VAIN, how often it was; DIFFERING, machines that are not held
-    # back as this master wants; WATCHING, whether it will look again; WHICH_LOOK of two that is: one that was settled
-    # before is not heeded, or comes early, to no harm
-    clock: np.ndarray  # float64[1]: LOOK_AT, s: when more machines are held back
+    search: HoldingSearch
 
 
 def build_holding(view: FleetState, lanes: int) -> Holding:
@@ -63,7 +70,7 @@ def build_holding(view: FleetState, lanes: int) -> Holding:
         held_since=np.zeros(machines),
         wanted=np.full(machines, NOBODY, np.int64), open=all_open(machines), everything=all_open(machines),
         frontier=np.zeros_like(view.frontier),
-        room=build_room(machines), size=np.array([NOBODY, 0, 0, 0, 0]), clock=np.zeros(1))
+        room=build_room(machines), search=HoldingSearch(for_lane=NOBODY))
 
 
 @noinline
@@ -83,19 +90,19 @@ def set_holder(  # noqa: PLR0913, PLR0917  (a machine, and who has it held back)
 ) -> None:
     """Note who has a machine held back, for which task, and for how many seconds that has been passed over."""
     if holding.held_for[machine] != task:
-        holding.size[DIFFERING] -= differs(holding, number, machine)
+        holding.search.differing -= differs(holding, number, machine)
         holding.holder[machine], holding.held_for[machine] = holder, task
         holding.held_at[machine], holding.held_since[machine] = now, now - seconds
-        holding.size[DIFFERING] += differs(holding, number, machine)
+        holding.search.differing += differs(holding, number, machine)
         open_or_close(view, holding, number, machine)
 
 
 @inlined
 def want(view: FleetState, holding: Holding, number: int, machine: int, task: int) -> None:
     """Want a machine held back for a task, or, NOBODY, for none."""
-    holding.size[DIFFERING] -= differs(holding, number, machine)
+    holding.search.differing -= differs(holding, number, machine)
     holding.wanted[machine] = task
-    holding.size[DIFFERING] += differs(holding, number, machine)
+    holding.search.differing += differs(holding, number, machine)
     open_or_close(view, holding, number, machine)
 
 
@@ -128,17 +135,17 @@ def note_passed_over(holding: Holding, rules: Rules, number: int, lane: int, now
     """Note that the turn of the first of a lane came in vain."""
     if holding.since[lane] == NOT_PASSED_OVER and rules.hold_back_after < FOREVER:
         holding.since[lane] = now
-        if holding.size[WATCHING] == 0:
+        if holding.search.watching == 0:
             look_later(holding, number, rules.hold_back_after, out)
 
 
 @noinline
 def look_later(holding: Holding, number: int, delay: float, out: Outbox) -> None:
     """Look after a while, and not when that was settled before, who is passed over."""
-    holding.size[WATCHING] = 1
-    holding.size[WHICH_LOOK] = 1 - holding.size[WHICH_LOOK]
+    holding.search.watching = 1
+    holding.search.which_look = 1 - holding.search.which_look
     row = post(out, PASSED_OVER, number, number, NOBODY, NOBODY)
-    row["count"], row["delay"] = holding.size[WHICH_LOOK], delay
+    row["count"], row["delay"] = holding.search.which_look, delay
 
 
 @inlined
@@ -150,7 +157,7 @@ def note_began(  # noqa: PLR0913, PLR0917  (a lane, and what became of its first
     Where machines were held back for a single one, the next of its lane has been passed over just long enough: whoever
     has been for longer comes first.
     """
-    is_it = holding.size[FOR_LANE] == lane
+    is_it = holding.search.for_lane == lane
     if in_gang or not is_it:
         holding.since[lane] = NOT_PASSED_OVER
     else:
@@ -166,7 +173,7 @@ def let_go(view: FleetState, holding: Holding, number: int) -> None:
     for machine in range(holding.wanted.size):
         if holding.wanted[machine] != NOBODY:
             want(view, holding, number, machine, NOBODY)
-    holding.size[FOR_LANE], holding.size[IN_VAIN], holding.clock[LOOK_AT] = NOBODY, 0, 0.0
+    holding.search.for_lane, holding.search.in_vain, holding.search.look_at = NOBODY, 0, 0.0
 
 
 @noinline
@@ -176,5 +183,5 @@ def forget_holding(view: FleetState, holding: Holding, number: int) -> None:
     for machine in range(holding.holder.size):
         set_holder(view, holding, number, machine, NOBODY, NOBODY, 0.0, 0.0)
     holding.since[:] = NOT_PASSED_OVER
-    holding.size[WATCHING] = 0
-    holding.size[WHICH_LOOK] = 1 - holding.size[WHICH_LOOK]
+    holding.search.watching = 0
+    holding.search.which_look = 1 - holding.search.which_look

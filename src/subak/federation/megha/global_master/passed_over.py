@@ -2,14 +2,8 @@
 import numpy as np
 
 from subak.federation.megha.global_master.hold_back import (
-    DIFFERING,
-    FOR_LANE,
     FOREVER,
     HELD_MAX,
-    IN_VAIN,
-    LOOK_AT,
-    WATCHING,
-    WHICH_LOOK,
     as_held_for,
     differs,
     let_go,
@@ -17,7 +11,7 @@ from subak.federation.megha.global_master.hold_back import (
     want,
 )
 from subak.federation.megha.global_master.phases import take_turn_if_news
-from subak.federation.megha.global_master.state import INCARNATION, GlobalMaster
+from subak.federation.megha.global_master.state import GlobalMaster
 from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology, speaker
 from subak.federation.messages import HOLD_BACK, NOBODY, PASSED_OVER, Outbox, go_on, is_filling, post
@@ -34,17 +28,17 @@ def on_passed_over(
 ) -> None:
     """Settle for whom machines are held back, and ask local masters for what differs from it."""
     holding, first = master.holding, message["machine"]
-    if message["count"] != holding.size[WHICH_LOOK]:
+    if message["count"] != holding.search.which_look:
         return
     if first == NOBODY:
         choose_lane(master, rules, tasks, now)
         first = 0
     first = ask_for_holds(master, topology, first, now, out)
     if first < holding.wanted.size:
-        go_on(out, PASSED_OVER, master.number, first)["count"] = holding.size[WHICH_LOOK]
+        go_on(out, PASSED_OVER, master.number, first)["count"] = holding.search.which_look
         return
     delay = next_look(master, rules, now)
-    holding.size[WATCHING] = 0
+    holding.search.watching = 0
     if delay < FOREVER:
         look_later(holding, master.number, delay, out)
     take_turn_if_news(master, out)
@@ -61,16 +55,16 @@ def choose_lane(master: GlobalMaster, rules: Rules, tasks: OpenTasks, now: float
     for lane in range(holding.since.size):
         if holding.since[lane] < NOT_PASSED_OVER and root[lane] == NOBODY:
             holding.since[lane] = NOT_PASSED_OVER
-            if holding.size[FOR_LANE] == lane:
+            if holding.search.for_lane == lane:
                 let_go(master.fleet, holding, master.number)
     lane = longest_passed_over(master)
     if is_behind(master, rules, holding.since[lane]):
         let_go(master.fleet, holding, master.number)
         return
-    is_early = holding.size[FOR_LANE] != NOBODY and now + EARLY < holding.clock[LOOK_AT]
+    is_early = holding.search.for_lane != NOBODY and now + EARLY < holding.search.look_at
     if is_early or now + EARLY < holding.since[lane] + rules.hold_back_after:
         return
-    times = holding.size[IN_VAIN] + 1 if holding.size[FOR_LANE] == lane else 0
+    times = holding.search.in_vain + 1 if holding.search.for_lane == lane else 0
     let_go(master.fleet, holding, master.number)
     count = machines_for(master, tasks, root[lane], min(times, TIMES_MAX))
     if count == 0 or times == HELD_MAX:
@@ -79,7 +73,7 @@ def choose_lane(master: GlobalMaster, rules: Rules, tasks: OpenTasks, now: float
     for place in range(count):
         want(master.fleet, holding, master.number, holding.room.chosen[place], tasks.number[root[lane]])
     holding.frontier[SEEN, tasks.shape[root[lane]]] = 0  # so that nothing was searched in vain
-    holding.size[FOR_LANE], holding.size[IN_VAIN], holding.clock[LOOK_AT] = lane, times, now + patience(rules)
+    holding.search.for_lane, holding.search.in_vain, holding.search.look_at = lane, times, now + patience(rules)
 
 
 @inlined
@@ -140,10 +134,10 @@ def ask_for_holds(master: GlobalMaster, topology: Topology, first: int, now: flo
             cluster = topology.machine[machine]["cluster"]
             instance = speaker(topology, cluster, master.cluster[cluster]["epoch"])
             row = post(out, HOLD_BACK, master.number, instance, NOBODY, machine)
-            row["incarnation"], row["epoch"] = master.scalar[INCARNATION], master.cluster[cluster]["epoch"]
+            row["incarnation"], row["epoch"] = master.counts.incarnation, master.cluster[cluster]["epoch"]
             row["seen"] = master.cluster[cluster]["seen"]
             if holding.wanted[machine] != NOBODY:
-                seconds = max(now - holding.since[holding.size[FOR_LANE]], 0.0)
+                seconds = max(now - holding.since[holding.search.for_lane], 0.0)
                 row["task"], row["delay"] = holding.wanted[machine], seconds
     return int(holding.wanted.size)
 
@@ -153,10 +147,10 @@ def next_look(master: GlobalMaster, rules: Rules, now: float) -> float:
     """Return after how many seconds to look again; inf where nobody is passed over and nothing is held back."""
     holding = master.holding
     at, soon = holding.since[longest_passed_over(master)] + rules.hold_back_after, now + rules.heartbeat
-    if holding.size[FOR_LANE] != NOBODY:
-        at = holding.clock[LOOK_AT]
+    if holding.search.for_lane != NOBODY:
+        at = holding.search.look_at
     if at <= now:  # another master comes first, or there are others who have been passed over as long
         return rules.heartbeat
-    if holding.size[FOR_LANE] != NOBODY or holding.size[DIFFERING] > 0:
+    if holding.search.for_lane != NOBODY or holding.search.differing > 0:
         at = min(at, soon)
     return float(at - now)

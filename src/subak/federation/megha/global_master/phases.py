@@ -5,9 +5,6 @@ from subak.federation.megha.global_master.requests import is_settled
 from subak.federation.megha.global_master.state import (
     PHASE_ENDED,
     PHASE_WAITING,
-    PLACING,
-    QUEUED,
-    SCANNED,
     GlobalMaster,
 )
 from subak.federation.megha.open_tasks import OpenTasks
@@ -64,13 +61,13 @@ def wait_again(
 @inlined
 def take_turn(master: GlobalMaster, out: Outbox) -> None:
     """See to it that there is a turn."""
-    if master.scalar[PLACING] == 0:
-        master.scalar[PLACING] = 1
+    if master.counts.placing == 0:
+        master.counts.placing = 1
         post(out, PLACE, master.number, master.number, NOBODY, NOBODY)
 
 
 @inlined
 def take_turn_if_news(master: GlobalMaster, out: Outbox) -> None:
     """Take a turn when something was freed in the view since the last round began."""
-    if master.scalar[QUEUED] > 0 and master.scalar[SCANNED] != master.fleet.freed_blocks[LOG]:
+    if master.counts.queued > 0 and master.counts.scanned != master.fleet.freed_blocks[LOG]:
         take_turn(master, out)

@@ -17,23 +17,14 @@ from subak.federation.megha.global_master.losses import end_attempt, may_have_be
 from subak.federation.megha.global_master.phases import conclude, take_turn, wait_again
 from subak.federation.megha.global_master.requests import is_settled
 from subak.federation.megha.global_master.state import (
-    DOUBTS,
-    INCARNATION,
-    LOST_ATTEMPTS,
     NEVER_SEEN,
-    NEXT_EXTERNAL,
-    NEXT_INTERNAL,
-    NEXT_QUEUE,
-    OWN_QUEUES,
     PHASE_UNKNOWN,
     PHASE_WAITING,
-    PLACING,
-    QUEUED,
     GlobalMaster,
     phase_of,
 )
 from subak.federation.megha.global_master.view import begin_whole
-from subak.federation.megha.open_tasks import GANGS_EVER, TASKS_EVER, OpenTasks
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import (
     ASK,
@@ -58,19 +49,19 @@ def settle_doubts(
     master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox
 ) -> bool:
     """Let own tasks wait again that a local master, in its whole state, does not hold; return whether all are done."""
-    master.scalar[DOUBTS] = 0
-    for task in range(tasks.size[TASKS_EVER]):
+    master.counts.doubts = 0
+    for task in range(tasks.counts.tasks_ever):
         if is_filling(out):
-            master.scalar[DOUBTS] = 1
+            master.counts.doubts = 1
             return False
         if master.task[task]["doubted"]:
             if master.listed[master.task[task]["machine"]]:
                 master.task[task]["doubted"] = False
-                master.tally[LOST_ATTEMPTS] += 1
+                master.tally.lost_attempts += 1
                 end_attempt(master, tasks, task, may_have_begun(master, tasks, task))
                 wait_again(master, topology, rules, tasks, task, UNKNOWN, out)
             else:
-                master.scalar[DOUBTS] = 1
+                master.counts.doubts = 1
     return True
 
 
@@ -78,8 +69,8 @@ def settle_doubts(
 def restart(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks, out: Outbox) -> None:
     """Begin a new incarnation with nothing: ask the local masters for their state, and the submitter for its tasks."""
     forget_everything(master, topology, rules, tasks)
-    master.scalar[INCARNATION] += 1
-    post(out, REBUILD, master.number, master.number, NOBODY, NOBODY)["incarnation"] = master.scalar[INCARNATION]
+    master.counts.incarnation += 1
+    post(out, REBUILD, master.number, master.number, NOBODY, NOBODY)["incarnation"] = master.counts.incarnation
     on_wake(master, topology, rules, out)
 
 
@@ -93,7 +84,7 @@ def on_wake(master: GlobalMaster, topology: Topology, rules: Rules, out: Outbox)
             for instance in range(2 if rules.standby else 1):
                 number = cluster + topology.standbys * instance
                 row = post(out, ASK, master.number, number, NOBODY, NOBODY)
-                row["incarnation"], row["seen"] = master.scalar[INCARNATION], NEVER_SEEN
+                row["incarnation"], row["seen"] = master.counts.incarnation, NEVER_SEEN
     if unknown > 0:
         row = post(out, WAKE, master.number, master.number, NOBODY, NOBODY)
         row["delay"] = min(rules.retry, rules.lease)
@@ -130,7 +121,7 @@ def on_settle(
 ) -> None:
     """Go on to settle doubts, and a cluster."""
     cluster = topology.machine[message["machine"]]["cluster"]
-    if master.scalar[DOUBTS] and not settle_doubts(master, topology, rules, tasks, out):
+    if master.counts.doubts and not settle_doubts(master, topology, rules, tasks, out):
         settle_later(master, topology, cluster, message["row"], message["count"], out)
     else:
         settle_from(master, topology, rules, tasks, cluster, message["row"], message["count"], out)
@@ -142,7 +133,7 @@ def settle_from(  # noqa: PLR0913, PLR0917  (where a walk goes on)
     first_gang: int, out: Outbox,
 ) -> None:
     """Let what was requested from a cluster have its turn, from a task and a gang on."""
-    for task in range(first, tasks.size[TASKS_EVER]):
+    for task in range(first, tasks.counts.tasks_ever):
         if is_filling(out):
             settle_later(master, topology, cluster, task, first_gang, out)
             return
@@ -152,9 +143,9 @@ def settle_from(  # noqa: PLR0913, PLR0917  (where a walk goes on)
                 conclude(master, topology, tasks, task, master.task[task]["withdrawn"], out)
             elif tasks.gang[task] == NOBODY and master.task[task]["sent_to"] == cluster:
                 enqueue(master, tasks, task)
-    for gang in range(first_gang, tasks.size[GANGS_EVER]):
+    for gang in range(first_gang, tasks.counts.gangs_ever):
         if is_filling(out):
-            settle_later(master, topology, cluster, tasks.size[TASKS_EVER], gang, out)
+            settle_later(master, topology, cluster, tasks.counts.tasks_ever, gang, out)
             return
         if tasks.gangs[gang]["number"] != NOBODY and gang_is_settled(master, tasks, gang):
             give_up_if_in_part(master, topology, rules, tasks, gang, out)
@@ -173,23 +164,23 @@ def settle_later(master: GlobalMaster, topology: Topology, cluster: int, task: i
 @inlined
 def forget_everything(master: GlobalMaster, topology: Topology, rules: Rules, tasks: OpenTasks) -> None:
     """Lose what only memory held."""
-    for queue in master.own[: master.scalar[OWN_QUEUES]]:
+    for queue in master.own[: master.counts.own_queues]:
         lanes = lanes_of(master, queue)
         while lanes.size[CONTENDERS] > 0:
             drop_top(lanes, tasks.rank)
         while lanes.size[ACTIVE_LANES] > 0:
             pop(lanes, tasks.rank, lanes.active[0])
-    for task in range(tasks.size[TASKS_EVER]):
+    for task in range(tasks.counts.tasks_ever):
         forget_task(master, task)
-    for gang in range(tasks.size[GANGS_EVER]):
+    for gang in range(tasks.counts.gangs_ever):
         master.gang[gang]["waiting"], master.gang[gang]["failed"] = 0, False
     for cluster in range(topology.local_masters):
         row = master.cluster[cluster]
         row["seen"], row["epoch"], row["numbers"] = NEVER_SEEN, 0, 0
         row["known"], row["closed"] = not topology.is_there[cluster], False
         begin_whole(master, topology, rules, tasks, cluster)
-    for word in (NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, DOUBTS, QUEUED):
-        master.scalar[word] = 0
+    counts = master.counts
+    counts.next_queue = counts.next_internal = counts.next_external = counts.placing = counts.doubts = counts.queued = 0
     forget_holding(master.fleet, master.holding, master.number)
 
 

@@ -2,11 +2,8 @@
 from subak.federation.counts import told
 from subak.federation.megha.global_master.placement import hold
 from subak.federation.megha.global_master.state import (
-    INCARNATION,
-    LAUNCHES,
     PHASE_FLYING,
     PHASE_LEAVING,
-    REPARTITIONS,
     GlobalMaster,
 )
 from subak.federation.megha.open_tasks import OpenTasks
@@ -54,13 +51,13 @@ def request_launch(  # noqa: PLR0913, PLR0917  (a message has many fields)
     """Ask the local master for the attempt that the view was changed for; *victims*: of which queue, or NOBODY's."""
     cluster = topology.machine[master.task[task]["machine"]]["cluster"]
     master.cluster[cluster]["numbers"] += 1
-    master.task[task]["attempt"] = (master.scalar[INCARNATION] << INCARNATION_BITS) + master.cluster[cluster]["numbers"]
+    master.task[task]["attempt"] = (master.counts.incarnation << INCARNATION_BITS) + master.cluster[cluster]["numbers"]
     master.task[task]["sent_epoch"], master.task[task]["sent_to"] = master.cluster[cluster]["epoch"], cluster
     master.task[task]["sent"] = master.task[task]["attempt"]
     if topology.machine[master.task[task]["machine"]]["home"] == master.number:
-        master.tally[LAUNCHES] += 1
+        master.tally.launches += 1
     else:
-        master.tally[REPARTITIONS] += 1
+        master.tally.repartitions += 1
         master.task[task]["repartitioned"] = told(master.task[task]["repartitioned"], 1)
     send_request(master, topology, rules, tasks, task, kind, victims, 0, out)
 
@@ -104,7 +101,7 @@ def post_request(
         row["reason"] = master.task[task]["withdrawn"] if master.task[task]["withdrawn"] != NO_REASON else GANG_LOST
     row["attempt"], row["epoch"] = master.task[task]["attempt"], master.task[task]["sent_epoch"]
     row["preempted"], row["seen"] = master.task[task]["preempted"], master.cluster[cluster]["seen"]
-    row["victims"], row["incarnation"] = victims, master.scalar[INCARNATION]
+    row["victims"], row["incarnation"] = victims, master.counts.incarnation
 
 
 @inlined

@@ -4,12 +4,9 @@ Own partitions come first, each cluster in turn, then the other masters' partiti
 partition the first machine counts that meets every constraint (one bit-vector each) and has the resources free; or
 the best of those by another placement (placement.py).
 """
-from subak.federation.megha.global_master.hold_back import FOR_LANE, as_held_for
+from subak.federation.megha.global_master.hold_back import as_held_for
 from subak.federation.megha.global_master.placement import chosen_in
 from subak.federation.megha.global_master.state import (
-    NEXT_EXTERNAL,
-    NEXT_INTERNAL,
-    SEARCHES,
     GlobalMaster,
 )
 from subak.federation.megha.open_tasks import OpenTasks
@@ -25,7 +22,7 @@ FOREVER = float("inf")
 @inlined
 def find_machine(master: GlobalMaster, topology: Topology, tasks: OpenTasks, task: int) -> int:
     """Return a machine that fits in the view, NOWHERE if none does; nothing is searched twice in the same view."""
-    if tasks.lane[task] == master.holding.size[FOR_LANE]:
+    if tasks.lane[task] == master.holding.search.for_lane:
         return find_where_held(master, topology, tasks, tasks.shape[task])
     return search(master, master.fleet, topology, tasks, tasks.shape[task])
 
@@ -41,7 +38,7 @@ def search(master: GlobalMaster, view: FleetState, topology: Topology, tasks: Op
     """Return a machine that fits a shape in a view."""
     if view.frontier[SEEN, shape] == view.freed_blocks[LOG] + 1:
         return NOWHERE
-    master.tally[SEARCHES] += 1
+    master.tally.searches += 1
     machine = in_own_partitions(master, view, topology, tasks, shape)
     if machine == NOWHERE:
         machine = in_other_partitions(master, view, topology, tasks, shape)
@@ -56,12 +53,12 @@ def in_own_partitions(
 ) -> int:
     """Search the master's partition of each cluster, beginning with the next in turn."""
     clusters = topology.local_masters
-    cluster = master.scalar[NEXT_INTERNAL]
+    cluster = master.counts.next_internal
     for _ in range(clusters):
         machine = in_partition(master, view, topology, tasks, shape, cluster, master.number)
         cluster = cluster + 1 if cluster + 1 < clusters else 0
         if machine != NOWHERE:
-            master.scalar[NEXT_INTERNAL] = cluster
+            master.counts.next_internal = cluster
             return machine
     return NOWHERE
 
@@ -72,14 +69,14 @@ def in_other_partitions(
 ) -> int:
     """Search the partitions of the other masters: one of each cluster, then the next of each."""
     clusters, masters = topology.local_masters, topology.global_masters
-    turn = master.scalar[NEXT_EXTERNAL]
+    turn = master.counts.next_external
     for _ in range(clusters * masters):
         cluster, owner = turn % clusters, turn // clusters
         turn = turn + 1 if turn + 1 < clusters * masters else 0
         if owner != master.number:
             machine = in_partition(master, view, topology, tasks, shape, cluster, owner)
             if machine != NOWHERE:
-                master.scalar[NEXT_EXTERNAL] = turn
+                master.counts.next_external = turn
                 return machine
     return NOWHERE
 

@@ -17,17 +17,11 @@ from subak.federation.messages import NOBODY
 from subak.fleet.state import FleetState
 from subak.marks import inlined
 from subak.queues.lanes import Lanes
+from subak.records import Numbers
 
 PHASES = ("UNKNOWN", "WAITING", "FLYING", "HELD", "RUNNING", "LEAVING", "ENDED")
 PHASE_UNKNOWN, PHASE_WAITING, PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_LEAVING, PHASE_ENDED = range(7)
 
-# scalar
-(NEXT_QUEUE, NEXT_INTERNAL, NEXT_EXTERNAL, PLACING, INCARNATION, SCANNED, DOUBTS, QUEUED, BEATS,
- OWN_QUEUES) = range(10)
-SCALARS = 10
-# tally
-(SEARCHES, LAUNCHES, REPARTITIONS, PREEMPTIONS, REFUSALS, LOST_ATTEMPTS, UPDATES, ENTRIES_APPLIED, OVERRUNS,
- SHARE_USED_UP, NO_MACHINE) = range(11)
 TALLY = ("searches", "launches", "repartitions", "preemption attempts", "refusals", "attempts lost", "updates",
          "entries applied", "updates overrun", "share used up", "no machine")
 NEVER_SEEN = -1  # version of a cluster whose whole state has not been seen
@@ -54,7 +48,7 @@ TASK = np.dtype([
     ("preempted", TOLD),
     ("lost", COMPARED),  # attempts that were lost, in all rounds (losses.py); on disk
     ("code", np.int16),  # exit code of the attempt that it ended with
-    ("tried", np.int64),  # BEATS when a preemption for it was refused, not to be tried again before the next
+    ("tried", np.int64),  # `beats` when a preemption for it was refused, not to be tried again before the next
     ("phase", np.int8),  # one of PHASES
     ("reason", np.int8),  # of the last refusal or loss, or why it has ended
     ("withdrawn", np.int8),  # for which reason it is to be ended, though it may run; 0 where it is wanted
@@ -69,6 +63,37 @@ GANG = np.dtype([
 ])
 
 
+class MasterCounts(Numbers):
+    """Where a global master is in its work."""
+
+    next_queue: int  # a place in own
+    next_internal: int
+    next_external: int
+    placing: int
+    incarnation: int
+    scanned: int
+    doubts: int
+    queued: int  # tasks in lanes
+    beats: int  # heartbeats heard
+    own_queues: int
+
+
+class GlobalTally(Numbers):
+    """How often what happened at a global master, in the order of TALLY."""
+
+    searches: int
+    launches: int
+    repartitions: int
+    preemptions: int
+    refusals: int
+    lost_attempts: int
+    updates: int
+    entries_applied: int
+    overruns: int
+    share_used_up: int
+    no_machine: int
+
+
 class GlobalMaster(NamedTuple):
     """One global master."""
 
@@ -80,7 +105,7 @@ class GlobalMaster(NamedTuple):
     total: np.ndarray  # int64[queue, resource], units, over all clusters
     cluster: np.ndarray  # CLUSTER[cluster]
     listed: np.ndarray  # bool[machine], whether all attempts on it are known
-    own: np.ndarray  # int32[place], its queues, OWN_QUEUES of them, in the order of their turns
+    own: np.ndarray  # int32[place], its queues, counts.own_queues of them, in the order of their turns
     lanes: Lanes  # one for each queue, shape and size of gang; a queue has places of its own in `active`, `contender`
     lane_span: np.ndarray  # int32[queue, 2]: its first place, and that behind its last; of own queues
     lane_size: np.ndarray  # int64[queue, 3], as Lanes.size, for each queue
@@ -89,9 +114,8 @@ class GlobalMaster(NamedTuple):
     queue_order: QueueOrder
     bins: Bins
     holding: Holding
-    scalar: np.ndarray  # int64[10]: NEXT_QUEUE (a place in own) ... QUEUED (tasks in lanes), BEATS (heartbeats heard),
-    # OWN_QUEUES
-    tally: np.ndarray  # int64[11]: SEARCHES ... NO_MACHINE
+    counts: MasterCounts
+    tally: GlobalTally
 
 
 @inlined

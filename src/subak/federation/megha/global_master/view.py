@@ -11,21 +11,17 @@ from subak.federation.megha.global_master.losses import is_sent
 from subak.federation.megha.global_master.placement import hold, hold_nothing, let_go
 from subak.federation.megha.global_master.requests import consume
 from subak.federation.megha.global_master.state import (
-    DOUBTS,
-    INCARNATION,
     NEVER_SEEN,
-    OVERRUNS,
     PHASE_FLYING,
     PHASE_LEAVING,
     PHASE_UNKNOWN,
     PHASE_WAITING,
-    UPDATES,
     GlobalMaster,
     is_here,
     phase_of,
 )
 from subak.federation.megha.ledger import ENTRY_WHOLE, Ledger, ring_place, still_holds
-from subak.federation.megha.open_tasks import TASKS_EVER, OpenTasks
+from subak.federation.megha.open_tasks import OpenTasks
 from subak.federation.megha.topology import OFF, Rules, Topology
 from subak.federation.messages import CONCLUSIVE, NOBODY
 from subak.fleet.amounts import shift
@@ -45,19 +41,19 @@ def begin_update(master: GlobalMaster, cluster: int, now: float, message: np.voi
     """
     if message["epoch"] < master.cluster[cluster]["epoch"]:
         return NOTHING_NEW
-    if not master.cluster[cluster]["known"] and message["incarnation"] != master.scalar[INCARNATION]:
+    if not master.cluster[cluster]["known"] and message["incarnation"] != master.counts.incarnation:
         return NOTHING_NEW
     if message["epoch"] > master.cluster[cluster]["epoch"]:
         master.cluster[cluster]["epoch"] = message["epoch"]
         master.cluster[cluster]["seen"] = NEVER_SEEN
-    master.tally[UPDATES] += 1
+    master.tally.updates += 1
     master.cluster[cluster]["seen_at"] = now
     first, last, seen = message["first"], message["last"], master.cluster[cluster]["seen"]
     if last <= seen or last == first:
         return NOTHING_NEW
     start = max(first, seen)
     if not still_holds(ledger, message["epoch"], start):
-        master.tally[OVERRUNS] += 1
+        master.tally.overruns += 1
         return MISSING
     if first > seen and ledger.entry[ring_place(ledger, first)]["kind"] != ENTRY_WHOLE:
         return MISSING
@@ -143,7 +139,7 @@ def begin_whole(master: GlobalMaster, topology: Topology, rules: Rules, tasks: O
             master.total[queue, resource] -= master.consumed[cluster, queue, resource]
             master.consumed[cluster, queue, resource] = 0
     doubt_all(master, topology, tasks, cluster)
-    master.scalar[DOUBTS] = 1
+    master.counts.doubts = 1
 
 
 @inlined
@@ -165,7 +161,7 @@ def empty_machine(master: GlobalMaster, rules: Rules, machine: int) -> None:
 @inlined
 def doubt_all(master: GlobalMaster, topology: Topology, tasks: OpenTasks, cluster: int) -> None:
     """Doubt own tasks on a cluster; those still in flight to the local master that speaks are taken again."""
-    for task in range(tasks.size[TASKS_EVER]):
+    for task in range(tasks.counts.tasks_ever):
         if PHASE_FLYING <= phase_of(master, tasks, task) <= PHASE_LEAVING:
             machine = master.task[task]["machine"]
             if topology.machine[machine]["cluster"] == cluster:

@@ -23,19 +23,13 @@ from subak.federation.megha.attempts import (
 )
 from subak.federation.megha.ledger import ENTRY_TOOK, may_write_over_more
 from subak.federation.megha.local_master.state import (
-    ACCEPTED,
-    ACTIVE,
     ATTEMPT_HELD,
     ATTEMPT_KILLING,
     ATTEMPT_OVER,
     ATTEMPT_PENDING,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
-    EPOCH,
     LISTED,
-    PREEMPTED_TASKS,
-    REFUSED_NOT_FREE,
-    REFUSED_OTHER,
     SILENT,
     LocalMaster,
     answer_for,
@@ -87,7 +81,7 @@ FOREVER = float("inf")
 @inlined
 def note_seen(local: LocalMaster, sender: int, message: np.void, out: Outbox) -> None:
     """Note what a global master has seen of this epoch, and forget the ends that were kept for it."""
-    if message["epoch"] == local.scalar[EPOCH] and message["seen"] >= local.asker[sender]["known"]:
+    if message["epoch"] == local.standing.epoch and message["seen"] >= local.asker[sender]["known"]:
         local.asker[sender]["known"] = message["seen"]
         forget_noted(local, sender, out)
         if may_write_over_more(local.ledger):
@@ -105,7 +99,7 @@ def on_request(
     known = find_attempt(local.rows, machine, message["task"], message["attempt"]) if is_old(local, message) else NOBODY
     if known != NOBODY:
         repeat_answer(local, topology, rules, known, out)
-    elif message["epoch"] != local.scalar[EPOCH]:
+    elif message["epoch"] != local.standing.epoch:
         if local.machine[machine]["state"] != SILENT:
             refuse(local, topology, rules, message, OLD_EPOCH, out)
     elif not is_new(local.asker[sender], message["attempt"] & NUMBER_MASK):
@@ -118,7 +112,7 @@ def on_request(
 def heeds(local: LocalMaster, topology: Topology, message: np.void, out: Outbox) -> bool:
     """Whether the request is for this master to answer: it speaks for the cluster, and the asker still lives."""
     sender, incarnation = message["sender"], message["incarnation"]
-    if local.scalar[ACTIVE] == 0 or incarnation < local.asker[sender]["incarnation"]:
+    if local.standing.active == 0 or incarnation < local.asker[sender]["incarnation"]:
         return False
     if incarnation > local.asker[sender]["incarnation"]:
         adopt_incarnation(local, topology, sender, incarnation)
@@ -138,7 +132,7 @@ def adopt_incarnation(local: LocalMaster, topology: Topology, sender: int, incar
 def is_old(local: LocalMaster, message: np.void) -> bool:
     """Whether the attempt may be known already: its number is not above all others, or its epoch is another."""
     number = message["attempt"] & NUMBER_MASK
-    return bool(message["epoch"] != local.scalar[EPOCH] or number <= local.asker[message["sender"]]["top"])
+    return bool(message["epoch"] != local.standing.epoch or number <= local.asker[message["sender"]]["top"])
 
 
 @noinline
@@ -193,7 +187,7 @@ def accept(
 ) -> None:
     """Take the amounts of an attempt and start it; one of a gang is held. The global master is told."""
     row = local.rows.row[number]
-    local.tally[ACCEPTED] += 1
+    local.tally.accepted += 1
     take(local.fleet, shapes, row["shape"], row["machine"])
     entry = enter_attempt(local, ENTRY_TOOK, number)
     if not row["in_gang"]:
@@ -209,7 +203,10 @@ def refuse(
     local: LocalMaster, topology: Topology, rules: Rules, message: np.void, reason: int, out: Outbox
 ) -> None:
     """Answer that the attempt has nothing and never will."""
-    local.tally[REFUSED_NOT_FREE if reason == NOT_FREE else REFUSED_OTHER] += 1
+    if reason == NOT_FREE:
+        local.tally.refused_not_free += 1
+    else:
+        local.tally.refused_other += 1
     answer = tell(local, topology, rules, REFUSED, message["sender"], message["task"], message["machine"], out)
     answer["row"], answer["round"], answer["attempt"], answer["reason"] = (
         message["row"], message["round"], message["attempt"], reason)
@@ -235,7 +232,7 @@ def begin_preemption(
     while number != NOBODY:
         row = local.rows.row[number]
         if row["heir"] == heir and row["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING):
-            local.tally[PREEMPTED_TASKS] += 1
+            local.tally.preempted_tasks += 1
             kill(local, number, PREEMPTED_REASON, now, out)
         number = row["next"]
 
@@ -322,7 +319,7 @@ def on_hold_back(
 
     The ledger tells everybody.
     """
-    if not heeds(local, topology, message, out) or message["epoch"] != local.scalar[EPOCH]:
+    if not heeds(local, topology, message, out) or message["epoch"] != local.standing.epoch:
         return
     machine, sender = message["machine"], message["sender"]
     row = local.machine[machine]
@@ -360,7 +357,7 @@ def on_abandon(
     machine = message["machine"]
     number = find_attempt(local.rows, machine, message["task"], message["attempt"])
     if number == NOBODY:
-        if message["epoch"] == local.scalar[EPOCH]:
+        if message["epoch"] == local.standing.epoch:
             if message["attempt"] >> INCARNATION_BITS == message["incarnation"]:  # a former one's is not heeded anyway
                 is_new(local.asker[message["sender"]], message["attempt"] & NUMBER_MASK)
             refuse(local, topology, rules, message, message["reason"], out)
@@ -384,7 +381,7 @@ def on_abandon(
 def on_started(local: LocalMaster, now: float, message: np.void) -> None:
     """Note that an attempt runs: its start need not be repeated."""
     number = find_attempt(local.rows, message["machine"], message["task"], message["attempt"])
-    if number != NOBODY and local.scalar[ACTIVE] and local.rows.row[number]["state"] == ATTEMPT_STARTING:
+    if number != NOBODY and local.standing.active and local.rows.row[number]["state"] == ATTEMPT_STARTING:
         local.rows.row[number]["state"], local.rows.row[number]["since"] = ATTEMPT_RUNNING, now
 
 
@@ -394,13 +391,13 @@ def on_over(
 ) -> None:
     """Note that a worker is done with an attempt, for whatever reason."""
     machine = message["machine"]
-    speaks = local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH]
+    speaks = local.standing.active and message["epoch"] == local.standing.epoch
     if not speaks or local.machine[machine]["state"] == SILENT:
         return
     number = find_by_handle(local.rows, message["handle"], machine, message["task"], message["attempt"])
     if number == NOBODY:
         row = post(out, FORGET, local.number, machine, message["task"], machine)
-        row["attempt"], row["epoch"] = message["attempt"], local.scalar[EPOCH]
+        row["attempt"], row["epoch"] = message["attempt"], local.standing.epoch
     elif local.rows.row[number]["state"] in (ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING):
         local.rows.row[number]["code"] = message["code"]
         finish(local, topology, rules, shapes, number, message["reason"], now, out)
@@ -438,7 +435,7 @@ def end_preemption(
     if local.machine[machine]["state"] == LISTED and shape_fits(local.fleet, shapes, row["shape"], machine):
         accept(local, topology, rules, shapes, number, now, out)
         return
-    local.tally[REFUSED_NOT_FREE] += 1
+    local.tally.refused_not_free += 1
     answer_for(local, topology, rules, REFUSED, number, NOT_FREE, out)
     drop_attempt(local.rows, number)
 
@@ -446,7 +443,7 @@ def end_preemption(
 @inlined
 def on_noted(local: LocalMaster, now: float, message: np.void, out: Outbox) -> None:
     """Note what a global master has seen, and that it lives."""
-    if local.scalar[ACTIVE] and message["incarnation"] >= local.asker[message["sender"]]["incarnation"]:
+    if local.standing.active and message["incarnation"] >= local.asker[message["sender"]]["incarnation"]:
         local.asker[message["sender"]]["heard"] = now
         note_seen(local, message["sender"], message, out)
 
@@ -454,9 +451,9 @@ def on_noted(local: LocalMaster, now: float, message: np.void, out: Outbox) -> N
 @inlined
 def on_beat(local: LocalMaster, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> None:
     """Send every global master an update; the next follows a heartbeat later."""
-    if local.scalar[ACTIVE] == 0 or message["epoch"] != local.scalar[EPOCH]:
+    if local.standing.active == 0 or message["epoch"] != local.standing.epoch:
         return
     for master in range(topology.global_masters):
         tell(local, topology, rules, UPDATE, master, NOBODY, NOBODY, out)
     row = post(out, BEAT, local.number, local.number, NOBODY, NOBODY)
-    row["delay"], row["epoch"] = rules.heartbeat, local.scalar[EPOCH]
+    row["delay"], row["epoch"] = rules.heartbeat, local.standing.epoch

@@ -14,20 +14,15 @@ from subak.federation.megha.attempts import drop_attempt
 from subak.federation.megha.local_master.handlers import finish
 from subak.federation.megha.local_master.state import (
     ABSENT,
-    ACTIVE,
     ATTEMPT_HELD,
     ATTEMPT_KILLING,
     ATTEMPT_OVER,
     ATTEMPT_PENDING,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
-    EPOCH,
     LISTED,
     LOST_MACHINE,
-    PULSE_AT,
-    REFUSED_OTHER,
     SILENT,
-    WORKERS_LOST,
     LocalMaster,
     answer_for,
     enter_size,
@@ -77,7 +72,7 @@ def patience(rules: Rules) -> float:
 def timer(local: LocalMaster, kind: int, delay: float, out: Outbox) -> None:
     """Arm a timer of this epoch."""
     row = post(out, kind, local.number, local.number, NOBODY, NOBODY)
-    row["delay"], row["epoch"] = delay, local.scalar[EPOCH]
+    row["delay"], row["epoch"] = delay, local.standing.epoch
 
 
 @inlined
@@ -103,18 +98,18 @@ def on_check(
     A worker that is silent and may not be declared lost, for want of a partner who could say whether it obeys another,
     is asked itself: only so does a master that was deposed while it was cut off hear of it, if its partner then dies.
     """
-    if local.scalar[ACTIVE] == 0 or message["epoch"] != local.scalar[EPOCH]:
+    if local.standing.active == 0 or message["epoch"] != local.standing.epoch:
         return
-    confirmed = not rules.standby or now - local.clock[PULSE_AT] <= patience(rules)
+    confirmed = not rules.standby or now - local.standing.pulse_at <= patience(rules)
     first = message["machine"] if message["machine"] != NOBODY else first_machine(topology, local.cluster)
     for machine in range(first, first_machine(topology, local.cluster + 1)):
         if is_filling(out):
-            go_on(out, CHECK, local.number, machine)["epoch"] = local.scalar[EPOCH]
+            go_on(out, CHECK, local.number, machine)["epoch"] = local.standing.epoch
             return
         is_silent = now - local.machine[machine]["heard"] > rules.lease + rules.timer_slack
         is_silent = is_silent and local.machine[machine]["state"] in (LISTED, SILENT)
         if is_silent and confirmed:
-            local.tally[WORKERS_LOST] += 1
+            local.tally.workers_lost += 1
             lose_machine(local, topology, rules, shapes, machine, LOST_MACHINE, now, out)
         elif is_silent or is_awaited(local, machine):
             summon(local, machine, out)
@@ -130,7 +125,7 @@ def pulse(local: LocalMaster, topology: Topology, rules: Rules, now: float, out:
     if rules.standby:
         other = (local.number + topology.standbys) % (2 * topology.standbys)
         row = post(out, PULSE, local.number, other, NOBODY, NOBODY)
-        row["epoch"], row["delay"] = local.scalar[EPOCH], now
+        row["epoch"], row["delay"] = local.standing.epoch, now
 
 
 @inlined
@@ -138,7 +133,7 @@ def summon(local: LocalMaster, machine: int, out: Outbox) -> None:
     """Tell a worker to obey this epoch and to report."""
     row = post(out, REPORT, local.number, machine, NOBODY, machine)
     local.machine[machine]["starts"] += 1
-    row["epoch"], row["report"] = local.scalar[EPOCH], local.machine[machine]["starts"]
+    row["epoch"], row["report"] = local.standing.epoch, local.machine[machine]["starts"]
 
 
 @inlined
@@ -200,7 +195,7 @@ def lose_attempts(  # noqa: PLR0913, PLR0917  (as above)
     while number != NOBODY:
         row = local.rows.row[number]
         if row["state"] == ATTEMPT_PENDING:
-            local.tally[REFUSED_OTHER] += 1
+            local.tally.refused_other += 1
             answer_for(local, topology, rules, REFUSED, number, NOT_THERE, out)
             forget_heir(local, machine, number)
             drop_attempt(local.rows, number)
@@ -243,7 +238,7 @@ def has_heir(local: LocalMaster, number: int) -> bool:
 def grant_lease(local: LocalMaster, message: np.void, out: Outbox) -> None:
     """Answer a sign of life, which was sent at `delay`."""
     row = post(out, LEASE, local.number, message["machine"], NOBODY, message["machine"])
-    row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.scalar[EPOCH], message["incarnation"]
+    row["delay"], row["epoch"], row["incarnation"] = message["delay"], local.standing.epoch, message["incarnation"]
 
 
 @noinline
@@ -273,11 +268,11 @@ def on_change(
 
     Its worker is told after all local masters of the cluster, with the latest of their epochs.
     """
-    message["epoch"] = max(message["epoch"], local.scalar[EPOCH])
+    message["epoch"] = max(message["epoch"], local.standing.epoch)
     machine, configuration = message["machine"], message["shape"]
     was_absent = local.machine[machine]["configuration"] == NOBODY
     local.machine[machine]["configuration"] = configuration
-    if local.scalar[ACTIVE] == 0:
+    if local.standing.active == 0:
         return
     if configuration == NOBODY:
         if not was_absent:

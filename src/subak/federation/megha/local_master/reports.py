@@ -15,10 +15,8 @@ from subak.federation.megha.local_master.leases import (
     summon,
 )
 from subak.federation.megha.local_master.state import (
-    ACTIVE,
     ATTEMPT_OVER,
     ATTEMPT_RUNNING,
-    EPOCH,
     LOST_MACHINE,
     SILENT,
     LocalMaster,
@@ -43,14 +41,14 @@ def on_alive(
     One that still obeys a former epoch is summoned by the standby, too: whoever speaks gave it up when it was away.
     """
     machine = message["machine"]
-    if message["epoch"] > local.scalar[EPOCH]:
+    if message["epoch"] > local.standing.epoch:
         step_down(local, message["epoch"], rules, now, out)
     if local.machine[machine]["configuration"] == NOBODY:
         return
-    if message["epoch"] < local.scalar[EPOCH]:
+    if message["epoch"] < local.standing.epoch:
         summon(local, machine, out)
         return
-    if local.scalar[ACTIVE] == 0 or message["incarnation"] < local.machine[machine]["worker_incarnation"]:
+    if local.standing.active == 0 or message["incarnation"] < local.machine[machine]["worker_incarnation"]:
         return
     if message["count"] > 0 and message["incarnation"] > local.machine[machine]["worker_incarnation"]:
         local.machine[machine]["reborn"] = max(local.machine[machine]["reborn"], message["incarnation"])
@@ -74,7 +72,7 @@ def on_holds(
     Asked are workers that are SILENT, and such as have attempts of a former incarnation: these may have ended well.
     """
     machine = message["machine"]
-    speaks = local.scalar[ACTIVE] and message["epoch"] == local.scalar[EPOCH]
+    speaks = local.standing.active and message["epoch"] == local.standing.epoch
     if not speaks or not is_awaited(local, machine):
         return
     if message["incarnation"] < max(local.machine[machine]["worker_incarnation"], local.machine[machine]["reborn"]):

@@ -16,9 +16,6 @@ from subak.federation.megha.ledger import (
     ENTRY_SIZED,
     ENTRY_TOOK,
     ENTRY_WHOLE,
-    NEEDED_FROM,
-    VERSION,
-    WHOLE_AT,
     Ledger,
     enter,
     reaches_back_to,
@@ -27,16 +24,13 @@ from subak.federation.megha.topology import Rules, Topology
 from subak.federation.messages import FORGET, NO_REASON, NOBODY, START, Outbox, is_filling, post
 from subak.fleet.state import BLOCK, FleetState
 from subak.marks import inlined, noinline
+from subak.records import Numbers
 
 STATES = ("HELD", "PENDING", "STARTING", "RUNNING", "KILLING", "OVER")
 ATTEMPT_HELD, ATTEMPT_PENDING, ATTEMPT_STARTING, ATTEMPT_RUNNING, ATTEMPT_KILLING, ATTEMPT_OVER = range(6)
 MACHINE_STATES = ("LISTED", "SILENT", "LOST", "ABSENT")
 LISTED, SILENT, LOST_MACHINE, ABSENT = range(4)
-EPOCH, ACTIVE = range(2)  # of `scalar`
-LOCAL_SCALARS = 2
 SECONDS_SAID_MAX = 2**31 - 1  # that an entry can say
-PULSE_AT = 0  # of `clock`
-(ACCEPTED, REFUSED_NOT_FREE, REFUSED_OTHER, PREEMPTED_TASKS, WORKERS_LOST, TAKEOVERS) = range(6)  # of `tally`
 LOCAL_TALLY = ("accepted", "refused: not free", "refused otherwise", "tasks preempted", "workers lost", "takeovers")
 
 
@@ -65,6 +59,25 @@ MACHINE = np.dtype([
 ])
 
 
+class Standing(Numbers):
+    """Whether a local master speaks for its cluster."""
+
+    epoch: int
+    active: int
+    pulse_at: float  # seconds: sent by this master, and answered; of a standby, heard
+
+
+class LocalTally(Numbers):
+    """How often what happened at a local master, in the order of LOCAL_TALLY."""
+
+    accepted: int
+    refused_not_free: int
+    refused_other: int
+    preempted_tasks: int
+    workers_lost: int
+    takeovers: int
+
+
 class LocalMaster(NamedTuple):
     """One local master, or its standby. Tables by machine hold all machines; each touches its own cluster's."""
 
@@ -75,9 +88,8 @@ class LocalMaster(NamedTuple):
     ledger: Ledger
     asker: np.ndarray  # ASKER[global_master]
     machine: np.ndarray  # MACHINE[machine]
-    scalar: np.ndarray  # int64[2]: EPOCH, ACTIVE
-    clock: np.ndarray  # float64[1], PULSE_AT in seconds: sent by this master, and answered; of a standby, heard
-    tally: np.ndarray  # int64[6]: ACCEPTED ... TAKEOVERS
+    standing: Standing
+    tally: LocalTally
 
 
 @inlined
@@ -97,10 +109,10 @@ def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
     row = post(out, kind, local.number, master, task, machine)
     since = local.asker[master]["known"]
     if not reaches_back_to(local.ledger, since):
-        if not reaches_back_to(local.ledger, local.ledger.size[WHOLE_AT]):
+        if not reaches_back_to(local.ledger, local.ledger.counts.whole_at):
             write_whole(local, topology)
-        since = local.ledger.size[WHOLE_AT]
-    row["first"], row["last"], row["epoch"] = since, local.ledger.size[VERSION], local.scalar[EPOCH]
+        since = local.ledger.counts.whole_at
+    row["first"], row["last"], row["epoch"] = since, local.ledger.counts.version, local.standing.epoch
     row["count"] = topology.size[local.cluster] if rules.full_updates else row["last"] - row["first"]
     row["incarnation"] = local.asker[master]["incarnation"]
     return row
@@ -109,21 +121,21 @@ def tell(  # noqa: PLR0913, PLR0917  (a message has many fields)
 @noinline
 def write_over_what_was_seen(local: LocalMaster) -> None:
     """Keep the entries only that some global master has not seen, and the last whole state, for who asks for it."""
-    ledger, needed = local.ledger, local.ledger.size[VERSION]
+    ledger, needed = local.ledger, local.ledger.counts.version
     for master in range(local.asker.size):
         if local.asker[master]["known"] >= 0:  # else it is told a whole state
             needed = min(needed, local.asker[master]["known"])
-    whole = ledger.size[WHOLE_AT]
-    if whole >= ledger.size[NEEDED_FROM] and ledger.size[VERSION] - whole <= ledger.entry.size:
+    whole = ledger.counts.whole_at
+    if whole >= ledger.counts.needed_from and ledger.counts.version - whole <= ledger.entry.size:
         needed = min(needed, whole)
-    ledger.size[NEEDED_FROM] = max(ledger.size[NEEDED_FROM], needed)
+    ledger.counts.needed_from = max(ledger.counts.needed_from, needed)
 
 
 @noinline
 def write_whole(local: LocalMaster, topology: Topology) -> None:
     """Enter the whole state of the cluster into the ledger."""
     first, end = first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)
-    local.ledger.size[WHOLE_AT] = local.ledger.size[VERSION]
+    local.ledger.counts.whole_at = local.ledger.counts.version
     enter(local.ledger, ENTRY_WHOLE, first, NOBODY, 0)
     for machine in range(first, end):
         number = local.rows.first[machine]
@@ -194,7 +206,7 @@ def order(local: LocalMaster, kind: int, number: int, out: Outbox) -> None:
     """Send a worker an order about an attempt."""
     row = local.rows.row[number]
     message = post(out, kind, local.number, row["machine"], row["task"], row["machine"])
-    message["attempt"], message["start"], message["epoch"] = row["attempt"], row["start"], local.scalar[EPOCH]
+    message["attempt"], message["start"], message["epoch"] = row["attempt"], row["start"], local.standing.epoch
     message["reason"], message["handle"] = row["reason"], number
     tell_task(message, row)
 
@@ -215,7 +227,7 @@ def keep_over(local: LocalMaster, number: int, reason: int) -> None:
     row = local.rows.row[number]
     asker = local.asker[row["owner"]]
     row["state"], row["reason"], row["heir"] = ATTEMPT_OVER, reason, NOBODY
-    row["version"] = local.ledger.size[VERSION]
+    row["version"] = local.ledger.counts.version
     if asker["over_first"] == NOBODY:
         asker["over_first"] = number
     else:

@@ -13,16 +13,11 @@ Source: Megha section IV-D names active and standby.
 import numpy as np
 
 from subak.federation.megha.attempts import drop_attempt
-from subak.federation.megha.ledger import LEDGER_EPOCH, NEEDED_FROM, VERSION, WHOLE_AT
 from subak.federation.megha.local_master.handlers import adopt_incarnation
 from subak.federation.megha.local_master.leases import patience, pulse, summon, timer
 from subak.federation.megha.local_master.state import (
     ABSENT,
-    ACTIVE,
-    EPOCH,
-    PULSE_AT,
     SILENT,
-    TAKEOVERS,
     LocalMaster,
     first_machine,
     tell,
@@ -37,7 +32,7 @@ from subak.workload.tasks import Shapes
 
 NEVER = -1  # a version that nobody has seen
 ECHO = 1  # `count` of a PULSE that answers one
-UNCONFIRMED = float("-inf")  # PULSE_AT of a new active master: the other one has not confirmed its epoch
+UNCONFIRMED = float("-inf")  # pulse_at of a new active master: the other one has not confirmed its epoch
 LOOK_AGAIN = 1.0 / 64.0  # of its patience a standby waits at least: what rounding leaves of it may be no time at all
 
 
@@ -46,9 +41,9 @@ def on_watch(
     local: LocalMaster, topology: Topology, rules: Rules, shapes: Shapes, now: float, out: Outbox
 ) -> None:
     """Take over when the active master has not been heard for long; else look again."""
-    if local.scalar[ACTIVE]:
+    if local.standing.active:
         return
-    waited = now - local.clock[PULSE_AT]
+    waited = now - local.standing.pulse_at
     if waited >= patience(rules) or not rules.standby:
         take_over(local, topology, rules, now, out)
     else:
@@ -59,11 +54,11 @@ def on_watch(
 def take_over(local: LocalMaster, topology: Topology, rules: Rules, now: float, out: Outbox) -> None:
     """Speak for the cluster in a later epoch: know nothing, and ask every worker."""
     parity = local.number // topology.standbys
-    later = local.scalar[EPOCH] + 1
-    local.scalar[EPOCH] = later if later % 2 == parity else later + 1
-    local.scalar[ACTIVE] = 1
-    local.tally[TAKEOVERS] += 1
-    local.clock[PULSE_AT] = UNCONFIRMED
+    later = local.standing.epoch + 1
+    local.standing.epoch = later if later % 2 == parity else later + 1
+    local.standing.active = 1
+    local.tally.takeovers += 1
+    local.standing.pulse_at = UNCONFIRMED
     forget_cluster(local, topology, now)
     write_whole(local, topology)
     for machine in range(first_machine(topology, local.cluster), first_machine(topology, local.cluster + 1)):
@@ -94,8 +89,8 @@ def forget_cluster(local: LocalMaster, topology: Topology, now: float) -> None:
     for block in range(first // BLOCK, end // BLOCK):
         for resource in range(local.fleet.free.shape[0]):
             lower_summary(local.fleet, resource, block)
-    local.ledger.size[VERSION], local.ledger.size[NEEDED_FROM], local.ledger.size[WHOLE_AT] = 0, 0, NEVER
-    local.ledger.size[LEDGER_EPOCH] = local.scalar[EPOCH]
+    local.ledger.counts.version, local.ledger.counts.needed_from, local.ledger.counts.whole_at = 0, 0, NEVER
+    local.ledger.counts.epoch = local.standing.epoch
     for master in range(topology.global_masters):
         local.asker[master]["known"], local.asker[master]["incarnation"] = NEVER, 0
         local.asker[master]["top"], local.asker[master]["bits"] = NEVER, np.uint64(0)
@@ -105,20 +100,20 @@ def forget_cluster(local: LocalMaster, topology: Topology, now: float) -> None:
 @inlined
 def on_pulse(local: LocalMaster, topology: Topology, rules: Rules, now: float, message: np.void, out: Outbox) -> None:
     """Of the active master: confirm it. Of the standby: note when the pulse was sent that it confirms."""
-    if message["epoch"] > local.scalar[EPOCH]:
+    if message["epoch"] > local.standing.epoch:
         step_down(local, message["epoch"], rules, now, out)
-    if message["epoch"] < local.scalar[EPOCH]:
+    if message["epoch"] < local.standing.epoch:
         return
-    if bool(local.scalar[ACTIVE]) != (message["count"] == ECHO):  # else two standbys would answer each other for ever
+    if bool(local.standing.active) != (message["count"] == ECHO):  # else two standbys would answer each other for ever
         return
-    if local.scalar[ACTIVE]:
-        if local.clock[PULSE_AT] == UNCONFIRMED:
+    if local.standing.active:
+        if local.standing.pulse_at == UNCONFIRMED:
             wait_for_all(local, topology, now)
-        local.clock[PULSE_AT] = max(local.clock[PULSE_AT], message["delay"])
+        local.standing.pulse_at = max(local.standing.pulse_at, message["delay"])
         return
-    local.clock[PULSE_AT] = now
+    local.standing.pulse_at = now
     row = post(out, PULSE, local.number, message["sender"], NOBODY, NOBODY)
-    row["epoch"], row["delay"], row["count"] = local.scalar[EPOCH], message["delay"], ECHO
+    row["epoch"], row["delay"], row["count"] = local.standing.epoch, message["delay"], ECHO
 
 
 @inlined
@@ -132,9 +127,9 @@ def wait_for_all(local: LocalMaster, topology: Topology, now: float) -> None:
 @noinline
 def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Outbox) -> None:
     """Become the standby of a later epoch."""
-    was_active = local.scalar[ACTIVE]
-    local.scalar[EPOCH], local.scalar[ACTIVE] = epoch, 0
-    local.clock[PULSE_AT] = now
+    was_active = local.standing.active
+    local.standing.epoch, local.standing.active = epoch, 0
+    local.standing.pulse_at = now
     if was_active and rules.standby:
         timer(local, WATCH, patience(rules), out)
 
@@ -143,7 +138,7 @@ def step_down(local: LocalMaster, epoch: int, rules: Rules, now: float, out: Out
 def on_ask(local: LocalMaster, topology: Topology, rules: Rules, message: np.void, out: Outbox) -> None:
     """Tell a global master the whole state; what a former incarnation of it asked is not heeded any more."""
     sender = message["sender"]
-    if local.scalar[ACTIVE] == 0 or message["incarnation"] < local.asker[sender]["incarnation"]:
+    if local.standing.active == 0 or message["incarnation"] < local.asker[sender]["incarnation"]:
         return
     if message["incarnation"] > local.asker[sender]["incarnation"]:
         adopt_incarnation(local, topology, sender, message["incarnation"])
@@ -154,8 +149,8 @@ def on_ask(local: LocalMaster, topology: Topology, rules: Rules, message: np.voi
 @inlined
 def restart_local(local: LocalMaster, topology: Topology, rules: Rules, now: float, out: Outbox) -> None:
     """Come back with nothing but the epoch: as a standby, or, without another at one's side, as the active one."""
-    local.scalar[ACTIVE] = 0
-    local.clock[PULSE_AT] = now
+    local.standing.active = 0
+    local.standing.pulse_at = now
     if rules.standby:
         timer(local, WATCH, patience(rules), out)
     else:

@@ -14,7 +14,7 @@ from msgspec import Struct, json, msgpack
 from subak.federation.counts import COMPARED, TOLD
 from subak.federation.megha.admission import Admitted, JobAsked, StageAsked
 from subak.federation.megha.global_master.losses import NOTHING_SENT
-from subak.federation.megha.global_master.state import INCARNATION, PHASE_RUNNING, GlobalMaster
+from subak.federation.megha.global_master.state import PHASE_RUNNING, GlobalMaster
 from subak.federation.megha.jobs import SUBMISSION_ENDED, SUBMISSION_WITHDRAWN, Jobs
 from subak.federation.megha.ledger import ENTRY_TOOK
 from subak.federation.megha.submitter import Submitter
@@ -311,7 +311,7 @@ class Book:
         return row != NOBODY and bool(me["attempt"] == attempt and me["machine"] == machine)
 
     def _is_former(self, attempt: int) -> bool:
-        return attempt >> INCARNATION_BITS != int(self.master.scalar[INCARNATION])
+        return attempt >> INCARNATION_BITS != self.master.counts.incarnation
 
     def _note_losses(self, places: np.ndarray, clock: float) -> None:
         """Note which attempts were counted as lost since the last call."""

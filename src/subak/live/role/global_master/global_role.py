@@ -16,7 +16,6 @@ from subak.federation.megha.admission import Admission
 from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.catalog import Catalog, empty_fleet
 from subak.federation.megha.global_master.placement import Bins
-from subak.federation.megha.global_master.state import INCARNATION
 from subak.federation.megha.global_master.trees import build_queue_order, shares_of
 from subak.federation.megha.jobs import Jobs
 from subak.federation.megha.ledger import (
@@ -192,7 +191,7 @@ class GlobalRole(GlobalRoleBase):
         incarnation = int.from_bytes(numbers.get(INCARNATION_KEY, b""), "big")
         self.admission.latest = max(self.admission.latest, int.from_bytes(numbers.get(LATEST_JOB_KEY, b""), "big"))
         self.use()
-        self.master.scalar[INCARNATION] = incarnation  # `restart` makes it one more
+        self.master.counts.incarnation = incarnation  # `restart` makes it one more
         self.own_shapes = OwnShapes(self, incarnation + 1)
         self.own_shapes.restore()
         self.admission.latest = max([self.admission.latest, *self.ended])  # no number is given twice

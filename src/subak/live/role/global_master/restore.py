@@ -6,7 +6,6 @@ which stages wait, which are given up, what is left of a gang. Tasks that had no
 
 import numpy as np
 
-from subak.federation.megha.global_master.state import INCARNATION
 from subak.federation.megha.jobs import (
     OUTCOME_FINISHED,
     SUBMISSION_BACKOFF,
@@ -16,8 +15,8 @@ from subak.federation.megha.jobs import (
     SUBMISSION_WITHDRAWN,
     terms_of,
 )
-from subak.federation.megha.open_tasks import FREE_TASK, TASKS_EVER, TASKS_OPEN, join_gang, open_gang
-from subak.federation.megha.submitter import INCARNATION_KNOWN, give_dependents_up
+from subak.federation.megha.open_tasks import join_gang, open_gang
+from subak.federation.megha.submitter import give_dependents_up
 from subak.federation.messages import EXPIRE, NOBODY, TRY_AGAIN
 from subak.live.role.global_master.base import GlobalRoleBase
 from subak.live.role.global_master.book import OF_ENDING, Job, asked_of, read_job
@@ -34,7 +33,7 @@ def restore_jobs(role: GlobalRoleBase) -> None:
     of_job: dict[int, list[int]] = {}
     for place, number in enumerate(on_disk["number"].tolist()):
         of_job.setdefault(role.layout.job_of(number), []).append(place)
-    role.submitter.scalar[INCARNATION_KNOWN] = role.master.scalar[INCARNATION]
+    role.submitter.counts.incarnation_known = role.master.counts.incarnation
     jobs, histories = [], saved_by_job(role.disk.get("history", {}))
     for number, body in sorted(role.disk.get("job", {}).items()):
         stored, spec = read_job(body)
@@ -54,8 +53,8 @@ def _restore_rows(role: GlobalRoleBase, on_disk: np.ndarray) -> None:
     """Let each row be that of its task again; of two, that of the task which has not ended."""
     tasks, jobs = role.tasks, role.jobs
     rows = on_disk[(on_disk["row"] != NOBODY) & (jobs.number[on_disk["number"] & jobs.mask] == on_disk["number"])]
-    tasks.size[TASKS_EVER] = int(rows["row"].max(initial=NOBODY)) + 1
-    tasks.number[: tasks.size[TASKS_EVER]] = NOBODY
+    tasks.counts.tasks_ever = int(rows["row"].max(initial=NOBODY)) + 1
+    tasks.number[: tasks.counts.tasks_ever] = NOBODY
     for each in rows[np.argsort(np.isin(rows["state"], WITH_ROW), kind="stable")]:
         row, place = int(each["row"]), int(each["number"] & jobs.mask)
         if tasks.number[row] != NOBODY:
@@ -145,9 +144,9 @@ def _restore_timers(role: GlobalRoleBase, place: int) -> None:
 def _free_the_rest(role: GlobalRoleBase) -> None:
     """Let rows that nobody has be taken again, the lowest first."""
     tasks = role.tasks
-    used = tasks.number[: tasks.size[TASKS_EVER]]
-    tasks.size[TASKS_OPEN] = int((used != NOBODY).sum())
-    tasks.size[FREE_TASK] = NOBODY
+    used = tasks.number[: tasks.counts.tasks_ever]
+    tasks.counts.tasks_open = int((used != NOBODY).sum())
+    tasks.counts.free_task = NOBODY
     for row in np.flatnonzero(used == NOBODY)[::-1].tolist():
-        tasks.next[row] = tasks.size[FREE_TASK]
-        tasks.size[FREE_TASK] = row
+        tasks.next[row] = tasks.counts.free_task
+        tasks.counts.free_task = row

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from msgspec import DecodeError, Struct, msgpack
 
 from subak.errors import RunError
-from subak.federation.megha.attempts import FREE_ROW, ROW, ROWS_EVER, Attempts
+from subak.federation.megha.attempts import ROW, Attempts, RowCounts
 from subak.federation.megha.bounds import most_posted
 from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.megha.worker import (
@@ -170,7 +170,7 @@ class WorkerRole(PlainRole):
         self.requests = Grid(len(layout.resources))  # by shape
         rows = Rows(layout.rooms.attempts_each, ATTEMPT.blank())
         self.workers: Any = Workers(
-            Attempts(rows, {number: NOBODY}, [NOBODY, 0, 0]), Grid(len(layout.resources)),  # type: ignore[arg-type]
+            Attempts(rows, {number: NOBODY}, RowCounts(free_row=NOBODY)), Grid(len(layout.resources)),  # type: ignore[arg-type]
             {number: ME.blank(incarnation=1, top=NOBODY, configuration=NOBODY)})  # type: ignore[arg-type]
         self.alive: set[Key] = set()  # attempts that the agent was told to begin, and has not said to have ended
         self.halting: set[Key] = set()  # those of them that are being ended
@@ -230,13 +230,14 @@ class WorkerRole(PlainRole):
         """Fill the tables with what was written last."""
         self.me.update(ME.read(snapshot.me)[0])
         rows = self.workers.rows
-        rows.first[self.number], rows.size[:] = snapshot.first, snapshot.size
+        rows.first[self.number] = snapshot.first
+        rows.counts.write(*snapshot.size)
         rows.row.update(zip(snapshot.places, ATTEMPT.read(snapshot.rows), strict=True))
         self.row_at = {Key(row["task"], row["attempt"]): place for place, row in rows.row.items()}
-        rows.size[FREE_ROW] = NOBODY
-        for place in set(range(rows.size[ROWS_EVER])).difference(snapshot.places):
-            rows.row[place]["machine"], rows.row[place]["next"] = NOBODY, rows.size[FREE_ROW]
-            rows.size[FREE_ROW] = place
+        rows.counts.free_row = NOBODY
+        for place in set(range(rows.counts.rows_ever)).difference(snapshot.places):
+            rows.row[place]["machine"], rows.row[place]["next"] = NOBODY, rows.counts.free_row
+            rows.counts.free_row = place
         self.workers.free.write(self.number, snapshot.free)
         for fact in snapshot.facts:
             self.learn(fact)
@@ -251,7 +252,7 @@ class WorkerRole(PlainRole):
         facts = tuple(self.facts.known[name] for name in sorted(names) if name in self.facts.known)
         free = tuple(self.workers.free[resource, self.number] for resource in range(len(self.layout.resources)))
         return msgpack.encode(Snapshot(
-            self.boot, ME.written(me), rows.first[self.number], tuple(rows.size), tuple(used),
+            self.boot, ME.written(me), rows.first[self.number], rows.counts.values(), tuple(used),
             b"".join(map(ATTEMPT.written, used.values())), free, facts, self.graces, STATE_VERSION))
 
     def settle(self) -> None:

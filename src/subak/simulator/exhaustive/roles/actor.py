@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.megha.ledger import LEDGER_EPOCH, VERSION, bring, build_ledger, carried
+from subak.federation.megha.ledger import bring, build_ledger, carried
 from subak.federation.megha.roles import SERVE, GlobalMasterTables, LocalMasterTables, SubmitterTables
 from subak.federation.megha.worker_role import WorkerTables
 from subak.federation.messages import (
@@ -21,6 +21,7 @@ from subak.federation.messages import (
     build_outbox,
 )
 from subak.federation.serving import compiled_service
+from subak.records import Numbers
 from subak.simulator.exhaustive.roles.canonical import (
     CONSTANT,
     LONG_AGO,
@@ -62,14 +63,18 @@ class Image:
 
 
 def _arrays(state: Any, named: Any) -> list[tuple[str, Any]]:
-    """Return the members of a state that change: arrays, and states of such."""
+    """Return the members of a state that change: arrays, records, and states of such."""
     return [(name, getattr(state, name)) for name in state._fields
-            if named[name] != CONSTANT and isinstance(getattr(state, name), np.ndarray | tuple)]
+            if named[name] != CONSTANT and isinstance(getattr(state, name), np.ndarray | Numbers | tuple)]
 
 
 def _size(state: Any, named: Any) -> int:
-    return sum(_size(value, named[name]) if isinstance(value, tuple) else _room(value)
+    return sum(_size(value, named[name]) if isinstance(value, tuple) else _room(_array(value))
                for name, value in _arrays(state, named))
+
+
+def _array(value: np.ndarray | Numbers) -> np.ndarray:
+    return value.array if isinstance(value, Numbers) else value
 
 
 def _room(value: np.ndarray) -> int:
@@ -92,6 +97,9 @@ def _laid(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> Any:
     for name, value in _arrays(state, named):
         if isinstance(value, tuple):
             changed[name] = _laid(value, named[name], memory, place)
+        elif isinstance(value, Numbers):
+            changed[name] = type(value).at(_taken(value.array, memory, place).reshape(-1))
+            changed[name].write(*value.values())
         elif value.size:
             changed[name] = _taken(value, memory, place).view(value.dtype)[..., 0]
             changed[name][...] = value
@@ -101,8 +109,8 @@ def _laid(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> Any:
 def _marks(state: Any, named: Any, memory: np.ndarray, place: list[int]) -> dict[str, Any]:
     """Return by name the bytes of each array, an axis more than it has."""
     return {name: _marks(value, named[name], memory, place) if isinstance(value, tuple)
-            else _taken(value, memory, place)
-            for name, value in _arrays(state, named) if isinstance(value, tuple) or value.size}
+            else _taken(_array(value), memory, place)
+            for name, value in _arrays(state, named) if isinstance(value, tuple) or _array(value).size}
 
 
 class Actor:
@@ -182,7 +190,7 @@ class Actor:
         """Let the copy of a ledger hold what the message in the inbox carries, and nothing else."""
         message = self.inbox[0]
         copy = self.ledgers[message["sender"]]
-        copy.size[[VERSION, LEDGER_EPOCH]] = 0
+        copy.counts.version = copy.counts.epoch = 0
         bring(copy, message["epoch"], message["first"], np.frombuffer(entries, copy.entry.dtype))
 
 

@@ -16,56 +16,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subak.federation.megha.attempts import FREE_ROW, ROWS_EVER, ROWS_USED, Attempts
-from subak.federation.megha.global_master.hold_back import DIFFERING, FOR_LANE, IN_VAIN, WATCHING, WHICH_LOOK
+from subak.federation.megha.attempts import Attempts
 from subak.federation.megha.global_master.state import (
-    BEATS,
-    DOUBTS,
-    INCARNATION,
-    NEXT_EXTERNAL,
-    NEXT_INTERNAL,
-    NEXT_QUEUE,
-    OWN_QUEUES,
     PHASE_ENDED,
     PHASE_UNKNOWN,
     PHASE_WAITING,
-    PLACING,
-    QUEUED,
-    SCANNED,
     GlobalMaster,
     phase_of,
 )
 from subak.federation.megha.jobs import SUBMISSION_ENDED, Jobs
 from subak.federation.megha.ledger import (
-    LEDGER_EPOCH,
-    NEEDED_FROM,
-    RING,
-    VERSION,
-    WHOLE_AT,
     entries_between,
     ring_place,
 )
 from subak.federation.megha.local_master.state import (
-    ACTIVE,
     ATTEMPT_HELD,
     ATTEMPT_KILLING,
     ATTEMPT_OVER,
     ATTEMPT_RUNNING,
     ATTEMPT_STARTING,
-    EPOCH,
     LISTED,
     LOST_MACHINE,
-    PULSE_AT,
     SILENT,
     LocalMaster,
 )
-from subak.federation.megha.open_tasks import FREE_GANG, FREE_TASK, GANGS_EVER, TASKS_EVER, TASKS_OPEN, OpenTasks
-from subak.federation.megha.submitter import INCARNATION_KNOWN, Submitter
+from subak.federation.megha.open_tasks import OpenTasks
+from subak.federation.megha.submitter import Submitter
 from subak.federation.megha.worker import WORKER_ENDED, WORKER_RUNNING, Workers
 from subak.federation.messages import DONE, FIELDS, FINISHED_WELL, KINDS, MESSAGE, NOBODY, RETRY, WATCH
 from subak.fleet.index import SEEN
 from subak.fleet.state import LOG
 from subak.queues.lanes import ACTIVE_LANES, CONTENDERS, NO_PLACE
+from subak.records import Numbers
 
 PLAIN, PLACE, LAPSE, COUNTER, TIME, TALLY, HINT, CACHE, CONSTANT = (
     "plain", "place", "lapse", "counter", "time", "tally", "hint", "cache", "constant")
@@ -81,7 +63,7 @@ POOL_ROW = {
     "code": PLAIN, "in_gang": PLAIN, "state": PLAIN, "reason": PLAIN, "attempt": PLAIN, "start": PLAIN,
     "version": PLAIN, "limit": PLAIN, "since": TIME,
 }
-POOL = {"row": POOL_ROW, "first": PLACE, "size": {FREE_ROW: CACHE, ROWS_USED: PLAIN, ROWS_EVER: PLAIN}}
+POOL = {"row": POOL_ROW, "first": PLACE, "counts": {"free_row": CACHE, "rows_used": PLAIN, "rows_ever": PLAIN}}
 BOOKS = {  # of a local master's machines
     "free": PLAIN, "capacity": PLAIN, "block_free_max": PLAIN, "block_at_max": PLAIN, "allowed": CONSTANT,
     "open": CONSTANT,
@@ -97,7 +79,7 @@ LANES = {
 OPEN_TASKS = {
     "number": PLAIN, "rank": PLAIN, "shape": PLAIN, "queue": PLAIN, "lane": PLAIN, "priority": PLAIN, "round": PLAIN,
     "losses_max": PLAIN, "limit": PLAIN, "gang": PLAIN, "next": PLAIN, "gangs": PLAIN,
-    "size": {FREE_TASK: PLAIN, TASKS_EVER: PLAIN, FREE_GANG: PLAIN, GANGS_EVER: PLAIN, TASKS_OPEN: PLAIN},
+    "counts": {"free_task": PLAIN, "tasks_ever": PLAIN, "free_gang": PLAIN, "gangs_ever": PLAIN, "tasks_open": PLAIN},
     "request": CONSTANT, "constraint_set": CONSTANT,
 }
 
@@ -122,7 +104,7 @@ STATES: dict[type, dict[str, Any]] = {
     Submitter: {
         "number": CONSTANT, "tasks": OPEN_TASKS,
         "submission": {"tries": TALLY, "reason": PLAIN, "settled": PLAIN},  # tries only says when it rings
-        "scalar": {INCARNATION_KNOWN: PLAIN}, "retry": CONSTANT,
+        "counts": {"incarnation_known": PLAIN}, "retry": CONSTANT,
     },
     GlobalMaster: {
         "number": CONSTANT, "fleet": VIEW, "held": CONSTANT,  # used with preemption only
@@ -143,20 +125,19 @@ STATES: dict[type, dict[str, Any]] = {
             "since": PLAIN, "holder": PLAIN, "held_for": PLAIN, "held_at": TIME, "held_since": TIME, "wanted": PLAIN,
             "open": PLAIN, "everything": CONSTANT, "frontier": COUNTER,
             "room": {"idle": CACHE, "now": CACHE, "chosen": CACHE},
-            "size": {FOR_LANE: PLAIN, IN_VAIN: PLAIN, DIFFERING: PLAIN, WATCHING: PLAIN, WHICH_LOOK: PLAIN},
-            "clock": PLAIN,
+            "search": PLAIN,
         },
-        "scalar": {
-            NEXT_QUEUE: PLAIN, NEXT_INTERNAL: PLAIN, NEXT_EXTERNAL: PLAIN, PLACING: PLAIN, INCARNATION: PLAIN,
-            SCANNED: COUNTER, DOUBTS: PLAIN, QUEUED: PLAIN, BEATS: TALLY, OWN_QUEUES: PLAIN,
+        "counts": {
+            "next_queue": PLAIN, "next_internal": PLAIN, "next_external": PLAIN, "placing": PLAIN, "incarnation": PLAIN,
+            "scanned": COUNTER, "doubts": PLAIN, "queued": PLAIN, "beats": TALLY, "own_queues": PLAIN,
         },
         "tally": TALLY,
     },
     LocalMaster: {
         "number": CONSTANT, "cluster": CONSTANT, "fleet": BOOKS, "rows": POOL,
         "ledger": {"entry": CACHE,  # what of it may still be asked for: read_ledger
-                    "size": {VERSION: PLAIN, WHOLE_AT: PLAIN, LEDGER_EPOCH: PLAIN, RING: CONSTANT,
-                             NEEDED_FROM: CONSTANT}},
+                   "counts": {"version": PLAIN, "whole_at": PLAIN, "epoch": PLAIN, "ring": CONSTANT,
+                              "needed_from": CONSTANT}},
         "asker": {"known": PLAIN, "top": PLAIN, "bits": PLAIN, "incarnation": PLAIN, "heard": TIME,
                   "over_first": PLACE, "over_last": PLACE},
         "machine": {
@@ -164,7 +145,7 @@ STATES: dict[type, dict[str, Any]] = {
             "report": PLAIN, "reported": PLAIN, "reborn": PLAIN, "held_by": PLAIN, "held_for": PLAIN,
             "held_since": TIME, "passed_over": TIME,
         },
-        "scalar": {EPOCH: PLAIN, ACTIVE: PLAIN}, "clock": {PULSE_AT: LAPSE}, "tally": TALLY,
+        "standing": {"epoch": PLAIN, "active": PLAIN, "pulse_at": LAPSE}, "tally": TALLY,
     },
     Workers: {
         "rows": POOL, "free": PLAIN,
@@ -200,6 +181,8 @@ def check_named(state: Any, named: Any, path: str = "") -> None:
     names: Any
     if hasattr(state, "_fields"):
         names = state._fields
+    elif isinstance(state, Numbers):
+        names = state.array.dtype.names
     elif state.dtype.names:
         names = state.dtype.names
     else:
@@ -223,6 +206,7 @@ def mark_kept(state: Any, named: Any, marks: Any, machines: list[int]) -> None:
     """Set in *marks*, uint8 arrays laid out as the state's bytes, what is kept of it; *machines*: whose are."""
     for name in state._fields:
         what, value, mark = named[name], getattr(state, name), marks.get(name)
+        value = value.array if isinstance(value, Numbers) else value
         if isinstance(value, tuple) and what != CONSTANT:
             mark_kept(value, what, mark, machines)
         elif isinstance(value, np.ndarray) and mark is not None:
@@ -284,7 +268,7 @@ def renumber(rows: Attempts, machines: list[int], blank: np.ndarray) -> dict[int
         for machine in machines:
             rows.first[machine] = new[int(rows.first[machine])]
     rows.row[used:] = blank[used:]
-    rows.size[:] = NOBODY, used, used
+    rows.counts.write(NOBODY, used, used)
     return new
 
 
@@ -300,7 +284,7 @@ def normalise_worker(workers: Workers, blank: Workers, scope: Scope) -> None:
 
 def normalise_local(local: LocalMaster, blank: LocalMaster, scope: Scope) -> None:
     """Renumber the rows; of one that does not speak for its cluster, only what outlives its taking over is kept."""
-    if not local.scalar[ACTIVE]:
+    if not local.standing.active:
         _forget_what_does_not_last(local, blank, scope.machines)
         return
     new = renumber(local.rows, scope.machines, blank.rows.row)
@@ -313,32 +297,34 @@ def normalise_local(local: LocalMaster, blank: LocalMaster, scope: Scope) -> Non
 
 
 def _forget_what_does_not_last(local: LocalMaster, blank: LocalMaster, machines: list[int]) -> None:
-    for name in ("first", "row", "size"):
+    for name in ("first", "row"):
         getattr(local.rows, name)[:] = getattr(blank.rows, name)
+    local.rows.counts.write(*blank.rows.counts.values())
     for name in ("free", "capacity", "block_free_max", "block_at_max"):
         getattr(local.fleet, name)[:] = getattr(blank.fleet, name)
-    local.ledger.size[:], local.asker[:], local.clock[:] = blank.ledger.size, blank.asker, blank.clock
+    local.ledger.counts.write(*blank.ledger.counts.values())
+    local.asker[:], local.standing.pulse_at = blank.asker, blank.standing.pulse_at
     for field in ("state", "heard", "worker_incarnation", "report", "reported", "reborn"):
         local.machine[field][machines] = blank.machine[field][machines]
 
 
 def ledger_kept(local: LocalMaster) -> tuple[int, int]:
     """Return from which entry to which the ledger may still be asked for."""
-    last = int(local.ledger.size[VERSION])
-    asked = [int(version) for version in (*local.asker["known"], local.ledger.size[WHOLE_AT]) if version >= 0]
+    last = local.ledger.counts.version
+    asked = [int(version) for version in (*local.asker["known"], local.ledger.counts.whole_at) if version >= 0]
     return min(asked, default=last), last
 
 
 def read_ledger(local: LocalMaster) -> bytes:
     """Return the entries that may still be asked for."""
     first, last = ledger_kept(local)
-    return entries_between(local.ledger, first, last).tobytes() if local.scalar[ACTIVE] else b""
+    return entries_between(local.ledger, first, last).tobytes() if local.standing.active else b""
 
 
 def write_ledger(local: LocalMaster, entries: bytes) -> None:
     """Write what `read_ledger` returned, after all else of the state."""
     told = np.frombuffer(entries, local.ledger.entry.dtype)
-    last = int(local.ledger.size[VERSION])
+    last = local.ledger.counts.version
     local.ledger.entry[ring_place(local.ledger, np.arange(last - len(told), last))] = told
 
 
@@ -358,15 +344,15 @@ def normalise_global(master: GlobalMaster, _blank: GlobalMaster, scope: Scope) -
 
 def _normalise_freed(master: GlobalMaster) -> None:
     """Forget what was freed before the last round began; of what came after, keep which blocks."""
-    freed, scalar, frontier = master.fleet.freed_blocks, master.scalar, master.fleet.frontier
-    count, scanned = int(freed[LOG]), int(scalar[SCANNED])
+    freed, frontier = master.fleet.freed_blocks, master.fleet.frontier
+    count, scanned = int(freed[LOG]), master.counts.scanned
     held = master.holding.frontier
     in_vain, held_in_vain = frontier[SEEN] == count + 1, held[SEEN] == count + 1
     blocks = sorted({int(freed[number % LOG]) for number in range(scanned, count)}) if count - scanned <= LOG else []
     freed[:] = 0
     freed[: len(blocks)] = blocks
     freed[LOG] = len(blocks)
-    scalar[SCANNED] = 0 if count - scanned <= LOG else -LOG - 1
+    master.counts.scanned = 0 if count - scanned <= LOG else -LOG - 1
     for each, seen in ((frontier, in_vain), (held, held_in_vain)):
         each[:] = 0
         each[SEEN][seen] = freed[LOG] + 1
@@ -416,7 +402,7 @@ def knows_ended(state: Any) -> int:
     if isinstance(state, Desk):
         return over_for_good(state) | bits_of(_ended_at(state.submitter.tasks, state.master))
     if isinstance(state, LocalMaster):
-        ended = _finished(state.rows, ATTEMPT_OVER) if state.scalar[ACTIVE] else []
+        ended = _finished(state.rows, ATTEMPT_OVER) if state.standing.active else []
     else:
         ended = _finished(state.rows, WORKER_ENDED)
     return bits_of(ended)
@@ -432,11 +418,11 @@ def closed(state: object) -> int:
     if not isinstance(state, Desk):
         return 0
     tasks = state.submitter.tasks
-    return over_for_good(state) & ~bits_of(tasks.number[: tasks.size[TASKS_EVER]].tolist())
+    return over_for_good(state) & ~bits_of(tasks.number[: tasks.counts.tasks_ever].tolist())
 
 
 def _ended_at(tasks: OpenTasks, master: GlobalMaster) -> list[int]:
-    return [int(tasks.number[row]) for row in range(tasks.size[TASKS_EVER])
+    return [int(tasks.number[row]) for row in range(tasks.counts.tasks_ever)
             if tasks.number[row] != NOBODY and phase_of(master, tasks, row) == PHASE_ENDED]
 
 
@@ -446,19 +432,19 @@ def bits_of(tasks: list[int]) -> int:
 
 
 def _finished(rows: Attempts, over: int) -> list[int]:
-    used = rows.row[: rows.size[ROWS_USED]]
+    used = rows.row[: rows.counts.rows_used]
     return used["task"][(used["state"] == over) & (used["reason"] == FINISHED_WELL)].tolist()
 
 
 def speaks(state: object) -> bool:
     """Whether it is a local master that speaks for its cluster."""
-    return isinstance(state, LocalMaster) and bool(state.scalar[ACTIVE])
+    return isinstance(state, LocalMaster) and bool(state.standing.active)
 
 
 def epoch_of(state: object) -> int:
     """Return the epoch of a local master, or the latest that a worker obeys; 0 of other roles."""
     if isinstance(state, LocalMaster):
-        return int(state.scalar[EPOCH])
+        return state.standing.epoch
     return int(state.machine["epoch"].max()) if isinstance(state, Workers) else 0
 
 
@@ -484,8 +470,8 @@ def has_too_much(workers: Workers, machine: int, request: np.ndarray, capacity: 
 
 def has_wrong_books(local: LocalMaster, machines: list[int], request: np.ndarray) -> bool:
     """Whether an active local master has other amounts free than its attempts leave, or a machine oversubscribed."""
-    used = local.rows.row[: local.rows.size[ROWS_USED]]
-    for machine in machines if local.scalar[ACTIVE] else []:
+    used = local.rows.row[: local.rows.counts.rows_used]
+    for machine in machines if local.standing.active else []:
         mine = used[(used["machine"] == machine) & np.isin(used["state"], HOLDING)]
         free = local.fleet.capacity[:, machine] - request[:, mine["task"]].sum(axis=1)
         too_much = local.machine["state"][machine] == LISTED and (free < 0).any()
@@ -504,25 +490,25 @@ def highest_number(state: object, machines: list[int]) -> int:
 
 def expire(local: LocalMaster, machine: int) -> None:
     """Let a lease be over in which nothing was heard of a worker."""
-    if local.scalar[ACTIVE] and local.machine["state"][machine] in (LISTED, SILENT):
+    if local.standing.active and local.machine["state"][machine] in (LISTED, SILENT):
         local.machine["heard"][machine] = OVER
 
 
 def deconfirm(local: LocalMaster) -> None:
     """Let the other local master have taken over: nothing that it said before confirms this one any more."""
-    if local.scalar[ACTIVE]:
-        local.clock[PULSE_AT] = OVER
+    if local.standing.active:
+        local.standing.pulse_at = OVER
 
 
 def is_deconfirmed(local: LocalMaster) -> bool:
     """Whether the other local master has taken over."""
-    return bool(local.scalar[ACTIVE] and local.clock[PULSE_AT] == OVER)
+    return bool(local.standing.active and local.standing.pulse_at == OVER)
 
 
 def hear_no_pulse(local: LocalMaster) -> None:
     """Let a standby not have heard a pulse for long."""
-    if not local.scalar[ACTIVE]:
-        local.clock[PULSE_AT] = OVER
+    if not local.standing.active:
+        local.standing.pulse_at = OVER
 
 
 def spare(local: LocalMaster, machine: int) -> list[int]:
@@ -540,7 +526,7 @@ def unspare(local: LocalMaster, machines: list[int]) -> None:
 
 def is_over(local: LocalMaster, machine: int) -> bool:
     """Whether a lease is over in which nothing was heard of a worker that is not declared lost yet."""
-    return bool(local.scalar[ACTIVE] and local.machine["heard"][machine] == OVER)
+    return bool(local.standing.active and local.machine["heard"][machine] == OVER)
 
 
 

@@ -10,9 +10,8 @@ heeded, the global master counts it, and answers that it has seen what the local
 What is counted, and when each was heard last, is all that is left of so many such heartbeats (`note_beats`, `hear`).
 This holds where nothing is lost on the network: then no worker gives signs of life, and nothing is said again.
 """
-from subak.federation.megha.global_master.state import BEATS, QUEUED, SCANNED, UPDATES, GlobalMaster
-from subak.federation.megha.ledger import VERSION
-from subak.federation.megha.local_master.state import ACTIVE, EPOCH, LocalMaster
+from subak.federation.megha.global_master.state import GlobalMaster
+from subak.federation.megha.local_master.state import LocalMaster
 from subak.federation.megha.topology import OFF, Rules
 from subak.federation.messages import NOBODY
 from subak.fleet.state import LOG
@@ -23,25 +22,25 @@ from subak.marks import inlined
 def has_no_news(local: LocalMaster, master: GlobalMaster, number: int) -> bool:
     """Whether an update of a local master to the global master of a *number* is empty, and the answer says nothing."""
     asker, view = local.asker[number], master.cluster[local.cluster]
-    seen, epoch = local.ledger.size[VERSION], local.scalar[EPOCH]
-    speaks = local.scalar[ACTIVE] == 1 and view["epoch"] == epoch and view["known"]
+    seen, epoch = local.ledger.counts.version, local.standing.epoch
+    speaks = local.standing.active == 1 and view["epoch"] == epoch and view["known"]
     return bool(speaks and asker["known"] == seen and view["seen"] == seen and asker["over_first"] == NOBODY)
 
 
 @inlined
 def waits_for_news(master: GlobalMaster, rules: Rules) -> bool:
     """Whether an empty update makes a global master take no turn."""
-    has_looked = rules.preemption == OFF and master.scalar[SCANNED] == master.fleet.freed_blocks[LOG]
-    return bool(master.scalar[QUEUED] == 0 or has_looked)
+    has_looked = rules.preemption == OFF and master.counts.scanned == master.fleet.freed_blocks[LOG]
+    return bool(master.counts.queued == 0 or has_looked)
 
 
 @inlined
 def note_beats(master: GlobalMaster, rules: Rules, count: int) -> None:
     """Note so many empty updates."""
-    master.tally[UPDATES] += count
-    master.scalar[BEATS] += count
+    master.tally.updates += count
+    master.counts.beats += count
     if rules.preemption != OFF:
-        master.scalar[SCANNED] = master.fleet.freed_blocks[LOG] - LOG - 1
+        master.counts.scanned = master.fleet.freed_blocks[LOG] - LOG - 1
 
 
 @inlined
