@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from small import CPU, TWO, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Sizing, Weeks, best_of, value_of
+from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Sizing, Supposed, Weeks, best_of, value_of
 from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
 from subak.experiment.sizing.search import fewest, search
 from subak.experiment.sizing.size import limit_of, start_of
@@ -300,10 +300,11 @@ def test_a_kind_by_hand(run, site, tmp_path):
     code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE, "--out",
                           tmp_path / "S")
     assert code == 0, said
-    assert "Buy 6 machines of cpu=2: all tasks wait less than 1 s, in one run.\n" in out
+    assert "Buy 6 machines of cpu=2 in all: all tasks wait less than 1 s, in one run.\n" in out
     assert "One run for each size, so there is no interval" in out
     page = (tmp_path / "S" / "report.html").read_text()
-    assert "Buy 6 machines of cpu=2: all tasks wait less than 1 s, in one run." in page and "How many machines" in page
+    assert "Buy 6 machines of cpu=2 in all: all tasks wait less than 1 s, in one run." in page
+    assert "How many machines" in page
     table = pl.read_csv(tmp_path / "S" / "sizes.csv")
     assert table.filter(machines=6)["kept"].item() == "yes"
     assert table.filter(machines=5)["kept"].item() == "no"
@@ -334,14 +335,16 @@ def test_the_cheaper_kind_and_a_mix(run, site, tmp_path):
     assert code == 0, said
     assert "\n6 machines of cpu=2 at 12\n" in out
     assert "\n3 machines of cpu=4 at 11.7\n" in out
-    assert out.startswith("Buy 4 machines of the mix mixed at 11: all tasks wait less than 1 s, in one run.\n")
+    assert out.startswith("Buy 4 machines of the mix mixed (2 of cpu=2, 2 of cpu=4) at 11 in all: all tasks wait less "
+                          "than 1 s, in one run.\n")
+    assert "Each line is an answer of its own: buy the machines of one, not of all." in " ".join(out.split())
     assert "11 *" in out  # the cheapest
 
 
 def test_the_fleet_keeps_its_mix(run, site):
     code, out, said = run("size", site, "--objective", "wait.max < 1s", *ONE)
     assert code == 0, said
-    assert out.startswith("Needed: 5 machines of the mix of unnamed: ")  # four and one that holds two: six slots
+    assert out.startswith("Needed: 5 machines of the mix of unnamed in all: ")  # four and one that holds two: six slots
 
 
 def test_too_few_of_a_mix_leave_a_task_that_can_never_run(run, tmp_path):
@@ -402,15 +405,15 @@ def test_the_trace_comes_first_then_the_interval_then_what_to_buy(run, tmp_path)
     code, out, said = run(*asked, "--out", tmp_path / "S")
     assert code == 0, said
     said = " ".join(out.split())
-    found = re.match(r"Buy (\d+) machines of cpu=1: 95 % of jobs wait less than 60 s, in the next week with 95 % "
-                     r"certainty\. Fewest with which wait\.p95 < 60s holds on the trace itself: (\d+)\. "
+    found = re.match(r"Buy (\d+) machines of cpu=1 in all: 95 % of jobs wait less than 60 s, in the next week with 95 "
+                     r"% certainty\. Fewest with which wait\.p95 < 60s holds on the trace itself: (\d+)\. "
                      r"95 % intervals: (\d+) to (\d+) machines in the typical week, (\d+) to (\d+) in the next one\. ",
                      said)
     buy, own, low, high, next_low, next_high = map(int, found.groups())
     assert next_low <= low <= own <= high <= next_high and own < buy <= next_high
     assert "7 days were drawn anew, 20 times for all users together and 20 times for each apart" in said
     assert "A size has no interval of its own: each was run once, on the trace itself." in said
-    assert f"Buy {buy} machines of cpu=1: " in (tmp_path / "S" / "report.html").read_text()
+    assert f"Buy {buy} machines of cpu=1 in all: " in (tmp_path / "S" / "report.html").read_text()
     assert len(read_fleet(tmp_path / "S" / "fleet").machines) == buy
     kept = json.loads((tmp_path / "S" / "size.json").read_bytes())
     weeks = kept["answers"][0]["weeks"]
@@ -473,15 +476,15 @@ def test_a_range_is_said_where_the_trace_is_too_short_for_one_number():
         return " ".join(notes(Sizing("W", "easy", ("wait.p95 < 10min",), (1, 2), "days", trace, (), None)))
 
     first, rest = said(34)
-    assert first == ("Buy 22 to 34 machines of cpu 1: 95 % of jobs wait less than 10 min on 22 of them in the trace "
-                     "itself, and on 34 in the next stretch of 4 days with 95 % certainty.")
+    assert first == ("Buy 22 to 34 machines of cpu 1 in all: 95 % of jobs wait less than 10 min on 22 of them in the "
+                     "trace itself, and on 34 in the next stretch of 4 days with 95 % certainty.")
     assert "The range is wide, for the trace is short and its days differ" in rest and "Beware" not in rest
     assert "day lacks" not in partial(-3599.0) and "behind" not in partial(3599.0)
     assert "The last of the 4 days lacks 2 h, and counts as a whole one; --measure-until leaves it" in partial(-7200.0)
     assert "The 2 h behind the last of the 4 days are measured, too, and stay as they are in" in partial(7200.0)
     first, rest = said(33)
-    assert first == ("Buy 33 machines of cpu 1: 95 % of jobs wait less than 10 min, in the next stretch of 4 days with "
-                     "95 % certainty.")
+    assert first == ("Buy 33 machines of cpu 1 in all: 95 % of jobs wait less than 10 min, in the next stretch of 4 "
+                     "days with 95 % certainty.")
     assert "range" not in rest
 
 
@@ -521,10 +524,11 @@ def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
     assert run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")[0] == 0
     asked = ("size", tmp_path / "W", "--objective", "wait.max < 1s", *ONE, "--kind")
     lines = " ".join(run(*asked, "cpu=1,memory=1Gi", "--only-queue", "cpu", "--scheduler", "easy")[1].split())
-    assert "easy goes by the exact run times, for the workload has no time limits of users: theirs are longer" in lines
+    assert ("The workload has no time limits of users: with exact run times as limits and with limits up to 3 times "
+            "too long the answer is the same.") in lines and "export the column Timelimit and convert again" in lines
     code, out, said = run(*asked, "cpu=1,memory=1Gi", "--only-queue", "cpu", "--out", tmp_path / "S")
     assert "time limits of users:" not in out  # first-fit asks for no run times
-    assert code == 0 and out.startswith("Buy 2 machines of cpu=1,memory=1Gi: "), said
+    assert code == 0 and out.startswith("Buy 2 machines of cpu=1,memory=1Gi in all: "), said
     code, _, said = run(*asked, "cpu=1,memory=1Gi")
     assert code == 2 and "--kind: must name each of cpu, memory, gpu once; missing gpu, which tasks ask for" in said
     code, _, said = run(*asked, "cpu=1", "--only-queue", "cpu")
@@ -539,12 +543,76 @@ def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
     assert code == 2 and "capacity: must name each of cpu, memory, gpu once; missing gpu" in said
 
 
+def of_wide_and_narrow(folder, limits):
+    """Jobs of one to eight slots through a day; *limits*: with the users' own, which are the run times."""
+    random = np.random.default_rng(1)
+    rows = sorted((float(random.integers(0, 86_400)), float(random.integers(60, 20_000)), int(random.integers(1, 9)))
+                  for _ in range(150))
+    made = plain(*rows)
+    tasks = made.tasks.with_columns(estimate="run_time") if limits else made.tasks
+    replace(made, tasks=tasks).write(folder)
+    return folder
+
+
+def test_time_limits_that_are_supposed_are_supposed_twice_and_the_larger_answer_is_reported(run, tmp_path):
+    (tmp_path / "W").mkdir()
+    asked = ("size", of_wide_and_narrow(tmp_path / "W", limits=False), "--kind", "cpu=8", "--scheduler", "easy",
+             "--objective", "wait.mean < 20min", *ONE)
+
+    def answered(place, *more):
+        assert run(*asked, *more, "--out", tmp_path / place)[0] == 0
+        return json.loads((tmp_path / place / "size.json").read_text())["answers"][0]
+
+    both, exact, longer = answered("both"), answered("exact", "--estimates", "exact"), answered(
+        "longer", "--estimates", "factor=3")
+    assert exact["fewest"] != longer["fewest"]  # else nothing is asked of what follows
+    assert (both["fewest"], both["supposed"]["fewest"]) == (exact["fewest"], longer["fewest"])
+    assert exact["supposed"] is longer["supposed"] is None
+    most, least = max(exact["fewest"], longer["fewest"]), min(exact["fewest"], longer["fewest"])
+    _, out, _ = run(*asked)
+    said = " ".join(out.split())
+    assert said.startswith(f"Buy {most} machines of cpu=8 in all: ")
+    assert (f"{least} or {most} machines: the workload has no time limits of users, and the answer depends on them."
+            ) in said
+    assert (f"With exact run times as limits {exact['fewest']} are enough, with limits up to 3 times too long "
+            f"{longer['fewest']}.") in said
+    assert read_fleet(tmp_path / "both" / "fleet").machines.height == most
+    assert "easy goes by the run times, within a factor of 3." in " ".join(
+        run(*asked, "--estimates", "factor=3")[1].split())
+
+
+def test_the_users_own_time_limits_come_first(run, tmp_path):
+    (tmp_path / "W").mkdir()
+    asked = ("size", of_wide_and_narrow(tmp_path / "W", limits=True), "--kind", "cpu=8", "--scheduler", "easy",
+             "--objective", "wait.mean < 20min", *ONE)
+    said = " ".join(run(*asked)[1].split())
+    assert "easy goes by the time limits of the users." in said and "depends on them" not in said
+
+
+def test_limits_that_no_size_copes_with_are_said():
+    answer = Sized("cpu 1", 99, (), 10, supposed=Supposed("factor=3", None, None))
+    sizing = Sizing("W", "easy", ("wait.p95 < 10min",), (1,), "none", None, (answer,), 0, knows="run times")
+    assert answer.buy == 10
+    assert next(sentences(sizing, answer)) == (
+        "The workload has no time limits of users. With exact run times as limits 10 machines are enough; with limits "
+        "up to 3 times too long no number up to 99 is.")
+
+
+def test_the_scarcest_resource_is_named():
+    sizes = (Size(2, None, (value_of([1.0]),), used=(0.25, 0.5), least_used=(0.2, 0.4)),)
+    answer = Sized("cpu 1", 99, sizes, 2)
+    sizing = Sizing("W", "first-fit", ("wait.p95 < 10min",), (1,), "none", None, (answer,), 0,
+                    resources=("cpu", "memory"))
+    assert ("memory is the scarcest resource. On 2 machines the mean use is: cpu 25 %, memory 50 %."
+            ) in list(sentences(sizing, answer))
+
+
 def test_growth_takes_more_machines(run, site, tmp_path):
     """Two tasks a second for three seconds take six slots; at twice the load four a second take twelve."""
     code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 100ms", "--load", 2, *ONE,
                           "--out", tmp_path / "S")
     assert code == 0, said
-    assert out.startswith("Buy 12 machines of cpu=2: at 2 times the load all tasks wait less than 100 ms, in one r")
+    assert out.startswith("Buy 12 machines of cpu=2 in all: at 2 times the load all tasks wait less than 100 ms, in ")
     assert "a day of the workload passes in 12 h" in " ".join(out.split())
     assert "Use grows 2 times; machines grow less where a peak sets the wait" in " ".join(out.split())
     code, out, said = run("simulate", "--scenario", tmp_path / "S" / "scenario.toml")
@@ -579,11 +647,11 @@ def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):
     asked = ("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", "--objective", "wait.max < 1s", *ONE)
     code, out, said = run(*asked)
     assert code == 0, said
-    assert out.startswith("Buy 4 machines of cpu=1,memory=1Gi: all jobs wait less than 1 s, in one run.\n")
+    assert out.startswith("Buy 4 machines of cpu=1,memory=1Gi in all: all jobs wait less than 1 s, in one run.\n")
     assert ("All machines are one pool for 2 partitions (cpu, gpu). One with nodes of its own is sized alone: "
             "--only-queue cpu.") in " ".join(out.split())
     _, out, _ = run(*asked, "--only-queue", "gpu")
-    assert out.startswith("Buy 1 machine of cpu=1,memory=1Gi: ") and "one pool" not in out
+    assert out.startswith("Buy 1 machine of cpu=1,memory=1Gi in all: ") and "one pool" not in out
     _, out, _ = run(*asked, "--only-queue", "gpu", "--only-queue", "cpu")
     assert out.startswith("Buy 4 machines of ")
     code, _, said = run(*asked, "--only-queue", "gpus")
@@ -595,7 +663,7 @@ def test_it_is_said_that_tasks_are_counted_where_jobs_have_several(run, site):
     _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE)
     assert "wait is of tasks: 1 job has 200, and each counts. job_wait counts a job once" in " ".join(out.split())
     _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "job_wait.max < 1s", *ONE)
-    assert out.startswith("Buy 1 machine of cpu=2: all jobs wait less than 1 s") and "is of tasks" not in out
+    assert out.startswith("Buy 1 machine of cpu=2 in all: all jobs wait less than 1 s") and "is of tasks" not in out
 
 
 def test_a_unit_that_is_missing_is_said(run, tmp_path):

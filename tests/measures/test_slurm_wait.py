@@ -125,7 +125,7 @@ def test_the_wait_of_the_log_is_that_of_sacct(run, tmp_path):
                           "--processes", "1")
     assert code == 0, said
     text = " ".join(out.split())
-    assert text.startswith("Buy 5 machines of cpu=1,memory=1Gi: Slurm jobs wait less than 1 s on average and tasks ")
+    assert text.startswith("Buy 5 machines of cpu=1,memory=1Gi in all: Slurm jobs wait less than 1 s on average and ")
     assert "machines of that time: slurm_wait.mean 17.5 s; wait.mean 25 s." in text
     assert ("wait is of tasks: 3 jobs have 6, and each counts. slurm_wait counts what Slurm calls a job, an element of "
             "an array, or all nodes of a job: 4 in all. job_wait counts a job once") in text

@@ -91,6 +91,14 @@ class Weeks(msgspec.Struct, frozen=True):
         return sum(each is None for each in (*self.whole, *self.users))
 
 
+class Supposed(msgspec.Struct, frozen=True):
+    """The answer under other time limits, where the workload has none of its users'."""
+
+    estimates: str  # the word for them, as of --estimates
+    fewest: int | None  # None where no size up to the limit is enough
+    buy: int | None
+
+
 class Sized(msgspec.Struct, frozen=True):
     """The answer for machines of one kind, or one mix."""
 
@@ -106,6 +114,8 @@ class Sized(msgspec.Struct, frozen=True):
     weeks: Weeks | None = None  # what weeks like a trace take; None where seeds draw no trace's days
     of_fleet: bool = False  # the mix is the fleet's, so that nobody named machines to buy
     buy_price: float | None = None  # of the machines to buy; None where prices are not given
+    supposed: Supposed | None = None  # with longer time limits; None where what schedulers know is not supposed
+    parts: tuple[tuple[str, int], ...] = ()  # of the machines to buy, by kind; none where all are alike
 
     def size(self, machines: int) -> Size:
         """Return what came of a number of machines that was tried."""
@@ -113,7 +123,13 @@ class Sized(msgspec.Struct, frozen=True):
 
     @property
     def buy(self) -> int | None:
-        """Return the number to report: enough with certainty where draws or seeds say so, else the fewest."""
+        """Return the number to report: enough whether time limits are exact or longer, where that is supposed."""
+        other = None if self.supposed is None else self.supposed.buy
+        return self.by_scenario if other is None or self.by_scenario is None else max(self.by_scenario, other)
+
+    @property
+    def by_scenario(self) -> int | None:
+        """Return the number under the scenario's estimates: with certainty where draws or seeds say so."""
         if self.weeks is not None:
             return self.fewest if self.weeks.buy is None else self.weeks.buy
         return self.fewest if self.high is None else self.high
@@ -144,7 +160,8 @@ class Sizing(msgspec.Struct, frozen=True):
     load: float = 1.0  # times the workload's
     partitions: tuple[str, ...] = ()  # queues that have nodes of their own, by what the trace says
     begins: str = ""  # what the trace says of jobs before it, where they are measured
-    knows: str = ""  # of run times, beyond what users of the workload say; empty where that is nothing
+    knows: str = ""  # what the scheduler knows of run times; empty where it goes by none
+    limits: bool = False  # whether the workload has time limits of its users
     recorded: Recorded | None = None  # None where the log knows no starts, or is of another load
 
 

@@ -16,6 +16,7 @@ from subak.toml_files import read_toml
 from subak.workload.table import Workload
 
 PART_COUNT_MAX = 100_000  # machines of a part of a mix
+SEVERAL = 2
 QUEUES_SAID_MAX = 3  # of tasks that can never run
 
 
@@ -69,10 +70,18 @@ class Candidate:
     fleet: Fleet  # the mix
     prices: np.ndarray | None  # float64[machine], of those of the mix
     of_fleet: bool = False  # nobody named these machines
+    kinds: tuple[str, ...] = ()  # of each machine of the mix, where it was named
 
     def machines(self, count: int) -> Fleet:
         """Return so many of them."""
         return resized(self.fleet, count)
+
+    def parts(self, count: int) -> tuple[tuple[str, int], ...]:
+        """Return how many there are of each kind among so many of them; nothing where all are of one kind."""
+        if self.of_fleet or len(set(self.kinds)) < SEVERAL:
+            return ()
+        kinds, counts = np.unique(np.array(self.kinds)[rows_in_mix(self.fleet, count)], return_counts=True)
+        return tuple((str(kind), int(many)) for kind, many in zip(kinds, counts, strict=True))
 
     def price(self, count: int) -> float | None:
         """Return what so many of them cost."""
@@ -114,8 +123,10 @@ def _candidate(path: Path | None, parts: list[Part], workload: Workload) -> Cand
     counts = [part.count for part in parts]
     known = [part.price for part in parts if part.price is not None]
     prices = np.repeat(known, counts) if known else None
-    name = ",".join(f"{resource}={amount_text(amount)}" for resource, amount in parts[0].capacity.items())
-    return Candidate(name if path is None else f"the mix {path.stem}", fleet, prices)
+    names = [",".join(f"{resource}={amount_text(amount)}" for resource, amount in part.capacity.items())
+             for part in parts]
+    kinds = tuple(name for name, count in zip(names, counts, strict=True) for _ in range(count))
+    return Candidate(names[0] if path is None else f"the mix {path.stem}", fleet, prices, kinds=kinds)
 
 
 def hopeless(workload: Workload, candidate: Candidate) -> str:

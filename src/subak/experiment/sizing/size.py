@@ -9,7 +9,7 @@ from subak.experiment.fleet_words import MACHINES_MAX
 from subak.experiment.inputs import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import Scenario, seeds_of
-from subak.experiment.sizing.answer import Size, Sized, Sizing, Weeks, best_of, mean_shares, value_of
+from subak.experiment.sizing.answer import Size, Sized, Sizing, Supposed, Weeks, best_of, mean_shares, value_of
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless
 from subak.experiment.sizing.recorded import recorded
 from subak.experiment.sizing.search import search, with_sizes
@@ -18,8 +18,10 @@ from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
 from subak.measures.intervals import TraceDays
 from subak.measures.objective import Objective, read_objective
 from subak.measures.tasks.slurm_jobs import slurm_jobs
-from subak.placement.schedulers import RUN_TIMES, foreknown
+from subak.placement.schedulers import RUN_TIMES
 from subak.policy import find_scheduler
+from subak.simulator.engine.estimates import used_estimates
+from subak.simulator.estimate_words import USER
 from subak.workload.demand import demand, most_at_once
 from subak.workload.extent import at_load
 from subak.workload.redraws import DAYS
@@ -29,6 +31,8 @@ from subak.workload.table import DUMP_BEGINS, OWN_NODES, QUEUES_ARE, Workload
 NONE_WAITS = 2  # times the tasks that would run at once if none waited, for seeds that draw more: the default limit
 
 DRAWS = range(1, 42)  # seeds where none are asked for and days are drawn: the trace, and 20 draws of each kind
+
+LONGER = "factor=3"  # users' time limits where the workload has none: 1 to 3 times the run time, drawn evenly
 
 Notify = Callable[[str, int, int], None]  # what is tried, how many runs or draws of it are done, and of how many
 
@@ -58,7 +62,9 @@ def size(
     scenario = question.scenario
     objectives = [read_objective(text) for text in scenario.objectives]
     days, grown = _redrawn(scenario, workload), at_load(workload, scenario.load)
-    answers = [_answer(_Sizes(question, place, candidate, submit, notify), objectives, (grown, limit), days)
+    knows, limits = _knows(scenario, workload), used_estimates("", workload) == USER
+    supposes = bool(knows) and not limits and not scenario.estimates
+    answers = [_answer(_Sizes(question, place, candidate, submit, notify), objectives, (grown, limit), days, supposes)
                for place, candidate in enumerate(candidates)]
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
                   tuple(scenario.seeds), scenario.resample, days, tuple(answers),
@@ -66,7 +72,7 @@ def size(
                   slurm_jobs(workload.gang_sizes(), len(workload.tasks)),
                   tuple(each.name for each in workload.resources), scenario.load, partitions_of(workload),
                   "" if scenario.measure_from is not None else _remark(workload, DUMP_BEGINS),
-                  _knows(scenario, workload),
+                  knows, limits,
                   recorded(scenario, (workload, candidates[0].machines(1)), objectives))
 
 
@@ -84,12 +90,11 @@ def _remark(workload: Workload, name: str) -> str:
 
 
 def _knows(scenario: Scenario, workload: Workload) -> str:
-    """Return what the scheduler knows of run times where the workload has no estimates; empty where it is nothing."""
+    """Return what a central scheduler knows of each task's run time; empty where it goes by none."""
     scheduler = find_scheduler(scenario.schedulers[0], scenario.check_policy)
-    if "estimate" in workload.tasks.columns or scheduler.architecture:
+    if scheduler.architecture or scheduler.knows != RUN_TIMES:
         return ""
-    knows = knowledge(scheduler, None, scenario.estimates, workload)
-    return knows if foreknown(knows) == RUN_TIMES else ""
+    return knowledge(scheduler, None, scenario.estimates, workload)
 
 
 def _redrawn(scenario: Scenario, workload: Workload) -> Drawable | None:
@@ -104,6 +109,7 @@ class _Sizes:
 
     def __init__(self, question: Question, place: int, candidate: Candidate, submit: Submit, notify: Notify) -> None:
         self.place, self.candidate, self.submit, self.notify = place, candidate, submit, notify
+        self.estimates = question.scenario.estimates
         self.seeds = question.scenario.seeds
         self.draws = self.seeds[1:] if question.scenario.resample == DAYS else []
 
@@ -112,7 +118,7 @@ class _Sizes:
         seeds = self.seeds[:1] if self.draws else self.seeds
         said = f"{machines:,} machines of {self.candidate.name}"
         self.notify(said, 0, len(seeds))
-        begun = [self.submit(self.place, machines, seed) for seed in seeds]
+        begun = [self.submit(self.place, machines, seed, self.estimates) for seed in seeds]
         done = []
         for number, future in enumerate(begun, start=1):
             done.append(future.result())
@@ -133,25 +139,38 @@ class _Sizes:
         said = f"draws of the trace on {self.candidate.name}"
         self.notify(said, 0, len(self.draws))
         found = answers_on(self.draws, Draw(own, limit, lambda size: size.keeps(objectives), self.size),
-                           lambda machines, seed: self.submit(self.place, machines, seed),
+                           lambda machines, seed: self.submit(self.place, machines, seed, self.estimates),
                            lambda done: self.notify(said, done, len(self.draws)))
         return weeks_of(own, found, TraceDays(of.days, of.freedom))
 
 
 def _answer(
-    sizes: _Sizes, objectives: list[Objective], of: tuple[Workload, int | None], days: Drawable | None,
+    sizes: _Sizes, objectives: list[Objective], of: tuple[Workload, int | None], days: Drawable | None, supposes: bool,
 ) -> Sized:
     (workload, asked), candidate = of, sizes.candidate
     most = asked or limit_of(workload, candidate)
     why = hopeless(workload, candidate)
     if why:
         return Sized(candidate.name, most, (), None, hopeless=why, of_fleet=candidate.of_fleet)
-    found = search(candidate.name, sizes.trial, objectives, min(start_of(workload, candidate), most), most)
-    if days is not None and found.fewest is not None and sizes.draws:
-        found = msgspec.structs.replace(found, weeks=sizes.weeks(found.fewest, most, objectives, days))
-        found = _with_bought(found, sizes, objectives)
-    price = None if found.buy is None else candidate.price(found.buy)
-    return msgspec.structs.replace(found, of_fleet=candidate.of_fleet, buy_price=price)
+    found = _searched(sizes, objectives, (min(start_of(workload, candidate), most), most), days)
+    if supposes and found.fewest is not None:
+        sizes.estimates = LONGER
+        other = _searched(sizes, objectives, (found.fewest, most), days)
+        sizes.estimates = ""
+        found = msgspec.structs.replace(found, supposed=Supposed(LONGER, other.fewest, other.by_scenario))
+    found = _with_bought(found, sizes, objectives)
+    if found.buy is None:
+        return msgspec.structs.replace(found, of_fleet=candidate.of_fleet)
+    return msgspec.structs.replace(found, of_fleet=candidate.of_fleet, buy_price=candidate.price(found.buy),
+                                   parts=candidate.parts(found.buy))
+
+
+def _searched(sizes: _Sizes, objectives: list[Objective], ends: tuple[int, int], days: Drawable | None) -> Sized:
+    """Return the answer that a search between the *ends*, start and limit, finds, and that on draws of *days*."""
+    found = search(sizes.candidate.name, sizes.trial, objectives, *ends)
+    if days is None or found.fewest is None or not sizes.draws:
+        return found
+    return msgspec.structs.replace(found, weeks=sizes.weeks(found.fewest, ends[1], objectives, days))
 
 
 def _with_bought(found: Sized, sizes: _Sizes, objectives: list[Objective]) -> Sized:

@@ -39,7 +39,7 @@ class Tried(NamedTuple):
     use: Use | None = None  # of the machines; None of a draw, which only the answer on it is asked of
 
 
-Submit = Callable[[int, int, int], "Future[Tried]"]  # candidate, machines, seed
+Submit = Callable[[int, int, int, str], "Future[Tried]"]  # candidate, machines, seed, estimates
 
 
 class Trials:
@@ -51,15 +51,16 @@ class Trials:
         self.objectives = [read_objective(text) for text in self.scenario.objectives]
         self.drawn: dict[int, tuple[Workload, Window]] = {}  # by seed
 
-    def run(self, candidate: int, machines: int, seed: int) -> Tried:
-        """Run so many of a candidate's machines with a seed. Raises SubakError where the run fails.
+    def run(self, candidate: int, machines: int, seed: int, estimates: str) -> Tried:
+        """Run so many of a candidate's machines with a seed and *estimates*. Raises SubakError where the run fails.
 
         Fewer machines than a scheduler can begin with miss every objective.
         """
+        scenario = msgspec.structs.replace(self.scenario, estimates=estimates)
         fleet = self.candidates[candidate].machines(machines)
         workload, window = self._of_seed(seed, fleet)
         try:
-            outcome = simulated(self.scenario, self.scenario.schedulers[0], seed, (workload, fleet))
+            outcome = simulated(scenario, scenario.schedulers[0], seed, (workload, fleet))
         except InputError as error:
             return Tried((), str(error))
         tasks = task_table(outcome, workload, fleet)
@@ -88,7 +89,7 @@ def _reason(never: pl.DataFrame) -> str:
 class _Here(Executor):
     """An executor that does what it is asked at once."""
 
-    def submit(self, fn: Callable[..., Tried], /, *args: int, **kwargs: int) -> "Future[Tried]":  # type: ignore[override]
+    def submit(self, fn: Callable[..., Tried], /, *args: int | str, **kwargs: int) -> "Future[Tried]":  # type: ignore[override]
         """Return what has been done."""
         done: Future[Tried] = Future()
         done.set_result(fn(*args, **kwargs))
@@ -113,9 +114,10 @@ def trying(
     lanes = [new_pool(1, _begin, told) for _ in range(min(processes, len(seeds)))]
     others = set(multiprocessing.active_children())
 
-    def _submit(candidate: int, machines: int, seed: int) -> "Future[Tried]":
+    def _submit(candidate: int, machines: int, seed: int, estimates: str) -> "Future[Tried]":
         with starting():  # the first of a lane starts its process
-            return lanes[seeds.index(seed) % len(lanes)].submit(_run, candidate, machines, seed)
+            return lanes[seeds.index(seed) % len(lanes)].submit(
+                _run, candidate, machines, seed, estimates)
 
     try:
         yield _submit
@@ -137,5 +139,5 @@ def _begin(lifeline: "Connection[object, object]", packed: bytes) -> None:
     _trials.append(Trials(msgspec.msgpack.decode(packed, type=Question)))
 
 
-def _run(candidate: int, machines: int, seed: int) -> Tried:
-    return _trials[0].run(candidate, machines, seed)
+def _run(candidate: int, machines: int, seed: int, estimates: str) -> Tried:
+    return _trials[0].run(candidate, machines, seed, estimates)

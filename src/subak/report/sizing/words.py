@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks, scarcest
 from subak.measures.intervals import SEEDS_MIN
 from subak.measures.objective import IN_SECONDS, OF_TASKS, SLURM_WAIT, Objective, read_objective
+from subak.placement.schedulers import BY_USERS
 from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRACE, SPREAD_APART, parts_text, uneven
 from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text, share_text
 from subak.report.sizing.objective_words import said_objective
@@ -19,8 +20,9 @@ TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says to
 TO_BUY, FEWEST = "to buy", "fewest"
 USED, LEAST_USED = "used", "used, least used machine"  # behind the name of a resource
 STRICT_ORDERS = ("first-fit", "best-fit", "worst-fit", "aligned-fit", "random-fit", "fifo")
-STRICT = (" It lets nobody pass who waits first. Slurm and most batch systems backfill: --scheduler easy usually needs "
-          "fewer machines, by users' time limits where the workload has them, else by the run times.")
+STRICT = (" It lets nobody pass who waits first. Slurm and most batch systems backfill: --scheduler easy does, and "
+          "usually needs fewer machines.")
+SEVERAL = 2
 
 
 def objectives_of(sizing: Sizing) -> list[Objective]:
@@ -34,9 +36,10 @@ def headline(sizing: Sizing, answer: Sized) -> str:
         return in_short(answer)
     do = "Needed:" if answer.of_fleet else "Buy"
     if answer.fewest is not None and sizing.redrawn is not None and is_wide(answer):
-        return (f"{do} {answer.fewest:,} to {in_short(answer)}: {_kept(sizing)} on {answer.fewest:,} of them in the "
-                f"trace itself, and on {answer.buy:,} in the next {stretch_text(sizing.redrawn)} with 95 % certainty.")
-    return f"{do} {in_short(answer)}: {_kept(sizing)}, {_surely(sizing, answer)}."
+        return (f"{do} {answer.fewest:,} to {in_short(answer)} in all: {_kept(sizing)} on {answer.fewest:,} of them in "
+                f"the trace itself, and on {answer.buy:,} in the next {stretch_text(sizing.redrawn)} with 95 % "
+                "certainty.")
+    return f"{do} {in_short(answer)} in all: {_kept(sizing)}, {_surely(sizing, answer)}."
 
 
 def is_wide(answer: Sized) -> bool:
@@ -51,7 +54,8 @@ def in_short(answer: Sized) -> str:
         return f"No number of machines of {answer.name} is enough" if answer.hopeless else (
             f"No number of machines up to {answer.limit:,} is enough")
     price = "" if answer.buy_price is None else f" at {number_text(answer.buy_price)}"
-    return f"{counted(answer.buy, 'machine')} of {answer.name}{price}"
+    parts = ", ".join(f"{count:,} of {kind}" for kind, count in answer.parts)
+    return f"{counted(answer.buy, 'machine')} of {answer.name}{f' ({parts})' if parts else ''}{price}"
 
 
 def _kept(sizing: Sizing) -> str:
@@ -85,18 +89,53 @@ def interval_text(answer: Sized) -> str:
 
 def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
     """Return what is to be said of an answer."""
+    yield from _limits(sizing, answer)
     if answer.hopeless:
         yield f"{answer.hopeless}. A task that can never run misses every objective."
     elif answer.fewest is None:
         yield from _not_enough(sizing, answer)
     else:
         yield f"Fewest with which {_all_hold(sizing)} {_over(sizing)}: {answer.fewest:,}."
+        yield from _binds(sizing, answer)
         yield _certainty(sizing, answer)
         if answer.weeks is not None and sizing.redrawn is not None:
             yield from _weeks(answer, answer.weeks)
     if answer.fewest == 1:
         yield "It is the smallest size there is."
     yield from _exceptions(sizing, answer)
+
+
+def _limits(sizing: Sizing, answer: Sized) -> Iterator[str]:
+    """Say which time limits the answer goes by, and how it moves with them where they are supposed."""
+    if answer.buy is None or not sizing.knows:
+        return
+    if answer.supposed is None:
+        theirs = sizing.knows.endswith(BY_USERS)
+        yield f"{sizing.scheduler} goes by {'the time limits of the users' if theirs else f'the {sizing.knows}'}."
+        return
+    exact, longer = answer.by_scenario or 0, answer.supposed.buy
+    lacks = "The workload has no time limits of users"
+    if longer is None:
+        yield (f"{lacks}. With exact run times as limits {exact:,} machines are enough; with limits up to 3 times too "
+               f"long no number up to {answer.limit:,} is.")
+    elif longer == exact:
+        yield f"{lacks}: with exact run times as limits and with limits up to 3 times too long the answer is the same."
+    else:
+        less, more = sorted((exact, longer))
+        yield (f"{less:,} or {more:,} machines: {lacks[0].lower()}{lacks[1:]}, and the answer depends on them. With "
+               f"exact run times as limits {exact:,} are enough, with limits up to 3 times too long {longer:,}. The "
+               "larger one is reported; a log with time limits decides.")
+
+
+def _binds(sizing: Sizing, answer: Sized) -> Iterator[str]:
+    """Say which resource the number of machines hangs upon."""
+    most = scarce(sizing, answer)
+    at = next((size for size in answer.sizes if size.machines == answer.fewest), None)
+    if not most or at is None or not at.used or len(sizing.resources) < SEVERAL:
+        return
+    shares = [f"{name} {share_text(share)}" for name, share in zip(sizing.resources, at.used, strict=True)
+              if share is not None]
+    yield f"{most} is the scarcest resource. On {counted(at.machines, 'machine')} the mean use is: {', '.join(shares)}."
 
 
 def stretch_text(redrawn: Drawable) -> str:
@@ -108,8 +147,8 @@ def stretch_text(redrawn: Drawable) -> str:
 
 def notes(sizing: Sizing) -> list[str]:
     """Return what to hold the answers against, and how they came about."""
-    return [*_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_known(sizing), *_used(sizing),
-            *_single(sizing), *_came_about(sizing), *_partial(sizing)]
+    return [*_choice(sizing), *_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_known(sizing),
+            *_used(sizing), *_single(sizing), *_came_about(sizing), *_partial(sizing)]
 
 
 def _over(sizing: Sizing) -> str:
@@ -164,11 +203,18 @@ def _counted(sizing: Sizing) -> Iterator[str]:
         yield f"{SLURM_WAIT} counts what Slurm calls a job: {slurm}."
 
 
+def _choice(sizing: Sizing) -> Iterator[str]:
+    """Say that kinds and mixes are alternatives."""
+    if len(sizing.answers) > 1:
+        yield "Each line is an answer of its own: buy the machines of one, not of all. --mix asks for several kinds."
+
+
 def _known(sizing: Sizing) -> Iterator[str]:
-    """Say that the scheduler knows more than one of a real cluster."""
-    if sizing.knows:
-        yield (f"{sizing.scheduler} goes by the exact {sizing.knows}, for the workload has no time limits of users: "
-               "theirs are longer, so that less can backfill. --estimates factor=3 supposes less exact ones.")
+    """Say how to settle which time limits there are."""
+    if any(answer.supposed is not None for answer in sizing.answers):
+        yield ("Time limits: of Slurm, export the column Timelimit and convert again. --estimates exact, or factor=2, "
+               "answers for one supposition alone. Longer limits may take more machines or fewer: they hide gaps, and "
+               "let short jobs pass.")
 
 
 def _partial(sizing: Sizing) -> Iterator[str]:
@@ -209,17 +255,15 @@ def _came_about(sizing: Sizing) -> list[str]:
     how = REDRAWN.get(sizing.resample, ONE_WORKLOAD)
     drawn = f"Each size with the same {seeds} seeds: {how}." if seeds > 1 else "One run for each size."
     return [f"{under} {drawn}",
-            *(["Intervals are of the mean over the seeds: Student's t of its logarithm, 95 %; of the answer, the "
-               "sizes that they do not decide."] if seeds >= SEEDS_MIN else [])]
+            *(["The interval of the answer goes over the sizes that the seeds do not decide (95 %)."]
+              if seeds >= SEEDS_MIN else [])]
 
 
 def _drawn(sizing: Sizing, redrawn: Drawable) -> str:
     kinds = [sum(drawn_by(seed) == kind for seed in sizing.seeds) for kind in (WHOLE_DAYS, USERS_DAYS)]
     return (f"Its {parts_text(redrawn.days, redrawn.length)} were drawn anew, {kinds[0]} times for all users together "
-            f"and {kinds[1]} times for each apart, and each draw was sized as the trace was. The answer is the trace's "
-            "own; the intervals say how much the draws' answers vary (Student's t of their logarithms, of the kind of "
-            f"draw that varies more, with {redrawn.freedom} degrees of freedom at most). They are of chance alone: not "
-            "of growth, nor of machines that fail.")
+            f"and {kinds[1]} times for each apart, and each draw was sized: the intervals say how much chance moves "
+            "the answer, not growth or machines that fail.")
 
 
 def _weeks(answer: Sized, weeks: Weeks) -> Iterator[str]:
