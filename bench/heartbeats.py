@@ -16,7 +16,6 @@ import numpy as np
 from subak.federation.settings import Federation
 from subak.fleet.table import read_fleet
 from subak.simulator.engine.run_loop import Course, Held
-from subak.simulator.federated.heartbeats.beats import MASTERS, PASSED
 from subak.simulator.federated.megha_setup import MEGHA
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.simulate import default_interval
@@ -53,7 +52,7 @@ def measure(tasks: int, machines: int, masters: int, local_masters: int, rounds:
             best[name] = min(best[name], time.process_time() - began)
             if name == "passed over":
                 beats, handled = opened.network.beats, int(np.sum(opened.network.handled))
-                made = handled - int(beats.size[PASSED] * (2 * beats.size[MASTERS] + 1))
+                made = handled - int(beats.counts.passed * (2 * beats.counts.masters + 1))
     print(f"{tasks:>9,} tasks, {machines:>6,} machines, {masters} x {local_masters} masters, {handled:,} messages, "
           f"{made:,} of them made")
     for name, seconds in best.items():

@@ -39,8 +39,6 @@ from subak.federation.messages import (
     ENDED,
     NO_REASON,
     NOBODY,
-    OVERRUN,
-    POSTED,
     ROLES,
     build_outbox,
     is_filling,
@@ -262,7 +260,7 @@ def test_a_row_that_is_used_again_has_nothing_of_the_attempt_before():
 def test_delays_follow_their_law(law, expected):
     """A mean of 10 ms; the uniform ones spread 4 ms to either side."""
     net = build_network((1,) * len(ROLES), 1, 1, seed=5)
-    net.delay[:] = LAWS.index(law), 0.010, 0.004
+    net.delay.write(LAWS.index(law), 0.010, 0.004)
     with np.errstate(over="ignore"):
         drawn = [drawn_delay(net) for _ in range(4000)]
     assert stats.kstest(drawn, expected.cdf).pvalue > 0.01
@@ -271,7 +269,7 @@ def test_delays_follow_their_law(law, expected):
 
 def test_a_constant_delay_draws_nothing():
     net = build_network((1,) * len(ROLES), 1, 1, seed=5)
-    net.delay[:] = LAWS.index("constant"), 0.010, 0.0
+    net.delay.write(LAWS.index("constant"), 0.010, 0.0)
     assert {drawn_delay(net) for _ in range(5)} == {0.010}
     assert net.random[0] == 5
 
@@ -284,7 +282,7 @@ def test_an_outbox_is_never_written_behind_its_end():
     for task in range(5):
         assert is_filling(out) == (task > 1)
         post(out, ENDED, 0, 0, task, NOBODY)
-    assert (out.size[POSTED], out.size[OVERRUN]) == (3, 2)
+    assert (out.counts.posted, out.counts.overrun) == (3, 2)
     assert out.row["task"].tolist() == [0, 1, 4]
 
 

@@ -266,9 +266,9 @@ def test_a_turn_ends_when_more_was_withdrawn_than_the_outbox_holds():
     one.master.task["phase"][rows[:-1]] = PHASE_ENDED
     said, out = [], build_outbox(8, more=0)  # a walk stops behind the first message
     for _ in rows:
-        out.size[:] = 0
+        out.counts.write(0, 0, 0)
         on_place(*one.everything(), 0.0, out)
-        said.append([KINDS[kind] for kind in out.row["kind"][: out.size[0]]])
+        said.append([KINDS[kind] for kind in out.row["kind"][: out.counts.posted]])
     assert said == [["DONE", "PLACE"]] * 9 + [["LAUNCH", "RETRY", "PLACE"]]
     assert one.master.counts.placing == 1
 
@@ -298,7 +298,7 @@ def test_a_master_that_missed_an_update_asks_for_the_whole_state():
     message["kind"], message["first"], message["last"], one.master.cluster["seen"][0] = UPDATE, 7, 9, 5
     on_update(*one.everything()[:4], 2.5, message, ledger, one.out)
     asked = one.out.row[0]
-    assert [KINDS[kind] for kind in one.out.row["kind"][: one.out.size[0]]] == ["ASK", "NOTED"]
+    assert [KINDS[kind] for kind in one.out.row["kind"][: one.out.counts.posted]] == ["ASK", "NOTED"]
     assert [asked[name] for name in ("kind", "incarnation", "seen")] == [ASK, 3, NEVER_SEEN]
 
 

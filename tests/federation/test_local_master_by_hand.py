@@ -216,7 +216,7 @@ def test_updates_are_sent_in_its_own_epoch_by_who_is_active(active, epoch, poste
     one = Local()
     one.local.standing.active = active
     on_beat(one.local, one.topology, one.rules, message(epoch=epoch), one.out)
-    assert one.out.size[0] == posted
+    assert one.out.counts.posted == posted
 
 
 def test_who_comes_back_beside_another_is_its_standby():
@@ -224,7 +224,7 @@ def test_who_comes_back_beside_another_is_its_standby():
     one.local.standing.pulse_at = 1.0
     restart_local(one.local, one.topology, one.rules, 7.0, one.out)
     assert (one.local.standing.epoch, one.local.standing.active, one.local.standing.pulse_at) == (0, 0, 7.0)
-    assert one.out.row["kind"][: one.out.size[0]].tolist() == [WATCH]
+    assert one.out.row["kind"][: one.out.counts.posted].tolist() == [WATCH]
 
 
 @pytest.mark.parametrize(("heartbeat", "retry", "armed"), [
@@ -232,20 +232,20 @@ def test_who_comes_back_beside_another_is_its_standby():
 def test_nobody_arms_a_timer_that_is_never_due(heartbeat, retry, armed):
     one = Local(heartbeat=heartbeat, retry=retry)
     begin_timers(one.local, one.topology, one.rules, one.out)
-    assert one.out.row["kind"][: one.out.size[0]].tolist() == armed
+    assert one.out.row["kind"][: one.out.counts.posted].tolist() == armed
 
 
 def test_who_is_not_active_does_not_look_after_workers():
     one = Local()
     one.local.standing.active = 0
     on_check(one.local, one.topology, one.rules, one.shapes, 99.0, message(machine=NOBODY), one.out)
-    assert (one.out.size[0], one.local.machine["state"][0]) == (0, LISTED)
+    assert (one.out.counts.posted, one.local.machine["state"][0]) == (0, LISTED)
 
 
 def test_who_takes_over_says_so_to_the_other_at_once():
     one = Local(standby=True)
     take_over(one.local, one.topology, one.rules, 3.0, one.out)
-    pulse, = (row for row in one.out.row[: one.out.size[0]] if row["kind"] == PULSE)
+    pulse, = (row for row in one.out.row[: one.out.counts.posted] if row["kind"] == PULSE)
     assert (pulse["to"], pulse["epoch"], pulse["delay"]) == (one.topology.standbys, one.local.standing.epoch, 3.0)
 
 
@@ -255,7 +255,7 @@ def test_who_hears_of_a_later_epoch_waits_anew_before_it_takes_over(active, arme
     one.local.standing.active, one.local.standing.pulse_at = active, 1.0
     step_down(one.local, 5, one.rules, 7.0, one.out)
     assert (one.local.standing.epoch, one.local.standing.active, one.local.standing.pulse_at) == (5, 0, 7.0)
-    assert one.out.row["kind"][: one.out.size[0]].tolist() == armed
+    assert one.out.row["kind"][: one.out.counts.posted].tolist() == armed
 
 
 def test_what_pends_for_a_former_incarnation_is_given_up_on_every_machine_of_the_cluster():
@@ -280,7 +280,7 @@ def test_a_look_at_workers_goes_on_in_the_same_epoch():
     one.local.machine["state"][[0, 1, 2, FAR]] = SILENT
     out = build_outbox(4, more=1)
     on_check(one.local, one.topology, one.rules, one.shapes, 1.0, message(machine=NOBODY, epoch=4), out)
-    later = out.row[out.size[0] - 1]
+    later = out.row[out.counts.posted - 1]
     assert [later[name] for name in ("kind", "epoch", "machine", "delay")] == [CHECK, 4, 2, 0.0]
 
 
@@ -311,7 +311,7 @@ def test_who_asks_twice_is_told_twice_and_nothing_else_begins_anew():
     assert one.local.asker[0].item() == (-1, 9, 3, 1, 4.0, NOBODY, NOBODY)
     on_ask(one.local, one.topology, one.rules, message(incarnation=2), one.out)
     assert one.local.asker[0].item() == (-1, -1, 0, 2, 4.0, NOBODY, NOBODY)
-    assert one.out.size[0] == 2
+    assert one.out.counts.posted == 2
 
 
 # -- preemption --------------------------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ def test_a_preemption_in_vain_spares_its_own_victims_and_leaves_those_of_others(
         one.attempt(0, queue=queue)
     asked = message(machine=0, sender=1, owner=1, shape=1, victims=0, task=7, attempt=2)
     begin_preemption(one.local, one.topology, one.rules, one.shapes, 2.0, asked, one.out)
-    kinds = one.out.row["kind"][: one.out.size[0]].tolist()
+    kinds = one.out.row["kind"][: one.out.counts.posted].tolist()
     assert (kinds, one.out.row["reason"][0]) == ([REFUSED], NO_VICTIMS)
     assert KILL not in kinds
     assert (int(one.row(for_other)["heir"]), int(one.row(free)["heir"])) == (other, NOBODY)
@@ -376,7 +376,7 @@ def test_a_deposed_local_master_is_told_of_the_later_epoch_by_who_may_have_attem
     assert [row[name] for name in ("kind", "to", "epoch", "reason", "incarnation", "count")] == [
         ALIVE, 5, 2, OLD_EPOCH, 3, 1]
     assert obeys(one.workers, one.topology, one.rules, message(machine=0, epoch=2), one.out)
-    assert one.out.size[0] == 1
+    assert one.out.counts.posted == 1
 
 
 def test_in_a_later_epoch_starts_are_numbered_anew():

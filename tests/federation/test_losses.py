@@ -28,7 +28,6 @@ from subak.federation.messages import (
     NOT_FREE,
     OLD_EPOCH,
     OLD_REQUEST,
-    POSTED,
     PREEMPTED,
     UNKNOWN,
 )
@@ -60,7 +59,7 @@ def message(one, **fields):
 
 def done(one):
     """Why the submitter is told that the task has ended, and how often it was lost."""
-    rows = one.out.row[: one.out.size[POSTED]]
+    rows = one.out.row[: one.out.counts.posted]
     return [(int(row["reason"]), int(row["lost"])) for row in rows if row["kind"] == DONE]
 
 
@@ -119,7 +118,7 @@ def test_what_was_sent_before_a_restart_and_left_no_trace_is_lost(is_submitted_f
         on_submit(*one.everything(), message(one), one.out)
     assert done(one) == [(LOST_TOO_OFTEN, 1)]
     assert one.task["phase"] == PHASE_ENDED
-    kinds = {KINDS[kind] for kind in one.out.row["kind"][: one.out.size[POSTED]].tolist()}
+    kinds = {KINDS[kind] for kind in one.out.row["kind"][: one.out.counts.posted].tolist()}
     assert not kinds & {"LAUNCH", "REPARTITION"}
 
 

@@ -14,12 +14,12 @@ from subak.federation.messages import (
     LEASE,
     MESSAGE,
     NOBODY,
-    POSTED,
     RECONFIGURE,
     REPORT,
     START,
     TICK,
     Outbox,
+    OutboxCounts,
     build_outbox,
 )
 from subak.live.role.layout import Layout, Rooms, Timing
@@ -61,16 +61,16 @@ def plain():
     workers = Workers(rows, Grid(2),
                       {MACHINE: Kind(WORKER_ROW).blank(incarnation=1, top=NOBODY, configuration=NOBODY)})
     return WorkerTables(workers, topology, Timing().rules(True), Requests(requests, None), (), (), [{}],
-                        Outbox(Rows(ROOM, BLANK), [0, 0, 0], ROOM, [BLANK]))
+                        Outbox(Rows(ROOM, BLANK), OutboxCounts(), ROOM, [BLANK]))
 
 
 def answered(tables, message, now):
     """Hand a worker a message, and return what it says."""
     row = np.frombuffer(MESSAGES.written(message), MESSAGE)
     tables.inbox[0] = row[0] if isinstance(tables.inbox, np.ndarray) else dict(message)
-    tables.out.size[POSTED] = 0
+    tables.out.counts.posted = 0
     serve_worker(tables, now, 1)
-    posted = [tables.out.row[place] for place in range(tables.out.size[POSTED])]
+    posted = [tables.out.row[place] for place in range(tables.out.counts.posted)]
     return [MESSAGES.written(row) if isinstance(row, dict) else row.tobytes() for row in posted]
 
 

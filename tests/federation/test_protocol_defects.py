@@ -67,12 +67,12 @@ class ByHand:
     def tell(self, now, message, role=None):
         """Hand a message to its role; return what it posts."""
         out = self.opened.out
-        out.size[0] = 0
+        out.counts.posted = 0
         self.opened.due[0] = message
         role = HANDLER[message["kind"]] if role is None else role
         with np.errstate(over="ignore"):
             SERVE[role](self.opened.services.tables[role].state, now, 1)
-        return out.row[: out.size[0]].copy()
+        return out.row[: out.counts.posted].copy()
 
     def turns(self, now):
         """Let a global master have its turns until it owes itself none; return what it posts."""

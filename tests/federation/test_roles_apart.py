@@ -40,7 +40,7 @@ def played(tables, serve, calls):
     hand_over(tables, calls)
     with np.errstate(over="ignore"):
         task = serve(calls[0].now, len(calls))
-    return tables.out.row[: tables.out.size[0]].copy(), task
+    return tables.out.row[: tables.out.counts.posted].copy(), task
 
 
 def in_batches(calls, most):

@@ -37,7 +37,6 @@ from subak.federation.messages import (
     MESSAGE,
     NO_VICTIMS,
     NOBODY,
-    POSTED,
     PREEMPT,
     RAN_TOO_LONG,
     REFUSED,
@@ -50,6 +49,7 @@ from subak.federation.messages import (
 from subak.federation.settings import Federation
 from subak.placement.claims import TASK_BLOCKED, TASK_FINISHED, TASK_RUNNING, TASK_UNPLACEABLE, TASK_WAITING
 from subak.policy import find_scheduler
+from subak.records import Numbers
 from subak.simulator.engine.state import LOOP_DONE, TIMELINE_LOST
 from subak.simulator.federated import megha_setup
 from subak.simulator.federated import simulate as federated_run
@@ -216,13 +216,13 @@ def test_a_role_driven_message_by_message_answers_as_in_the_simulator(role):
     out = other.out
     assert len(heard) > 100
     for now, message, answers in heard:
-        out.size[0] = 0
+        out.counts.posted = 0
         if message["kind"] == EXITED:
             message["handle"] = worker.find_attempt(other.roles.workers.rows, message["machine"], message["task"], -1)
         with np.errstate(over="ignore"):
             other.due[0] = message
             SERVE[role](other.services.tables[role].state, now, 1)
-        assert out.row[: out.size[0]].tolist() == answers.tolist()
+        assert out.row[: out.counts.posted].tolist() == answers.tolist()
     for one, two in zip(state_of(first.roles, role), state_of(other.roles, role), strict=True):
         assert np.array_equal(one, two)
 
@@ -236,6 +236,8 @@ def state_of(roles, role):
 def arrays(state):
     if isinstance(state, tuple | list):
         return [array for each in state for array in arrays(each)]
+    if isinstance(state, Numbers):
+        return [state.array]
     return [state] if isinstance(state, np.ndarray) else []
 
 
@@ -439,7 +441,7 @@ def a_row_is_given_back_too_early(monkeypatch):
 
     def say_done(master, tasks, task, out):
         backlog_say_done(master, tasks, task, out)
-        out.row[out.size[POSTED] - 1]["count"] = 0
+        out.row[out.counts.posted - 1]["count"] = 0
 
     backlog_say_done = backlog.say_done
     for module in (backlog, phases, master_handlers):

@@ -17,7 +17,7 @@ from msgspec import structs
 from subak.errors import InputError
 from subak.federation.megha.jobs import SUBMISSION_BACKOFF
 from subak.federation.megha.worker import WORKER_ENDED
-from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, OVERRUN, PLACE, WAITED_TOO_LONG, WORKER
+from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, MESSAGE, PLACE, WAITED_TOO_LONG, WORKER
 from subak.live.agent import guard, journal
 from subak.live.agent.attempts.attempt import EXITED, INVALID, OLD_START, Ending, Fence, Key, Refused
 from subak.live.agent.attempts.ledger import Lease, Ledger
@@ -290,7 +290,7 @@ def test_a_machine_may_have_nothing_of_a_resource_and_not_less():
 
 def test_an_outbox_that_ran_over_ends_the_process():
     role = world_of(machines=0).masters[0].role
-    role.services[GLOBAL_MASTER] = lambda now, count: role.out.size.__setitem__(slice(OVERRUN, OVERRUN + 1), 1)
+    role.services[GLOBAL_MASTER] = lambda now, count: setattr(role.out.counts, "overrun", 1)
     role.pending.append((GLOBAL_MASTER, PLACE, role.message(kind=PLACE, to=0, sender=0)))
     with pytest.raises(DefectError, match="the outbox of a global master ran over: "):
         role.receive(99.0)

@@ -16,13 +16,9 @@ from small import fleet_of, plain
 from subak.federation.settings import Federation
 from subak.kernels.kernel import SETTINGS
 from subak.queues.tree import Queue, TreeChange, TreeFile
+from subak.records import Numbers
 from subak.simulator.engine.run_loop import Course, Held
 from subak.simulator.federated.heartbeats.beats import (
-    EVENTS_A_ROUND,
-    HEARD,
-    LENGTH,
-    PASSED,
-    STEP,
     add_round,
     add_rounds,
     build_beats,
@@ -88,27 +84,29 @@ def test_all_times_of_a_binade_are_moved_alike(time, seconds):
 
 def test_a_round_by_hand():
     beats = build_beats(2)
-    beats.round[:5] = 8.0, 0.5, 0.25, 2.0, 0.125  # heartbeat, delay, beat, update, noted
-    beats.size[1] = 3
+    beats.round.heartbeat, beats.round.delay, beats.round.beat_seconds = 8.0, 0.5, 0.25
+    beats.round.update_seconds, beats.round.noted_seconds, beats.counts.masters = 2.0, 0.125, 3
     measure_round(beats, 100.0)
-    assert beats.round[STEP] == 8.25
-    assert beats.round[HEARD] == 0.25 + 0.5 + 2.0
-    assert beats.round[LENGTH] == 0.25 + 0.5 + 2.0 + 0.5 + 3 * 0.125
-    assert beats.size[EVENTS_A_ROUND] == 1 + 3 * 2 + 3 * 2
-    beats.round[1] = 2.0**-47  # half of the last place of 100 s
+    assert beats.round.step == 8.25
+    assert beats.round.heard == 0.25 + 0.5 + 2.0
+    assert beats.round.length == 0.25 + 0.5 + 2.0 + 0.5 + 3 * 0.125
+    assert beats.counts.events_a_round == 1 + 3 * 2 + 3 * 2
+    beats.round.delay = 2.0**-47  # half of the last place of 100 s
     measure_round(beats, 100.0)
-    assert beats.round[LENGTH] == math.inf
+    assert beats.round.length == math.inf
     measure_round(beats, 50.0)
-    assert beats.round[LENGTH] < math.inf
+    assert beats.round.length < math.inf
 
 
 # -- federations -------------------------------------------------------------------------------------------------------
 
 
 def everything(value, name=""):
-    """Yield every array in what a run consists of, and what it is called."""
+    """Yield every array and record in what a run consists of, as an array, and what it is called."""
     if isinstance(value, np.ndarray):
         yield name, value
+    elif isinstance(value, Numbers):
+        yield name, value.array
     elif isinstance(value, tuple):
         for place, each in enumerate(value):
             field = value._fields[place] if hasattr(value, "_fields") else str(place)
@@ -119,7 +117,7 @@ def everything(value, name=""):
 
 
 # of the network, where messages are under way, and what is only needed to pass over some
-WHERE = {".events", ".line", ".beats", ".flight", ".sent", ".armed_in", ".slot", ".owed", ".size"}
+WHERE = {".events", ".line", ".beats", ".flight", ".sent", ".armed_in", ".slot", ".owed", ".counts"}
 
 
 def recorded(opened, fixed=True):
@@ -130,7 +128,7 @@ def recorded(opened, fixed=True):
     return {
         "timeline": result.timeline, "losses": np.concatenate(result.losses, axis=1),
         "end": np.array([result.end, result.interval, result.events]), **network,
-        "size": opened.network.size[1:], **dict(everything(opened.roles, "roles")),
+        "size": np.array(opened.network.counts.values()[1:]), **dict(everything(opened.roles, "roles")),
         **dict(everything(opened.simulation._replace(events=opened.simulation.events.size), "simulation")),
     }
 
@@ -151,8 +149,8 @@ def compare(workload, fleet, architecture, federation, *others, fixed=True, **op
             assert value.size > passed[name].size == 0, name
         else:
             assert value.tobytes() == passed[name].tobytes(), name
-    assert every.network.beats.size[PASSED] == 0
-    return int(some.network.beats.size[PASSED])
+    assert every.network.beats.counts.passed == 0
+    return some.network.beats.counts.passed
 
 
 def drawn(seed):

@@ -37,7 +37,7 @@ from subak.simulator.chunks.run import Cut, run_in_chunks
 from subak.simulator.engine.state import LOOP_UNREAD
 from subak.simulator.federated.fault_plan import Crash, FaultPlan
 from subak.simulator.federated.fault_plan import Cut as NetworkCut
-from subak.simulator.federated.network import FREE, PLACE_BITS, build_network, release_slot, with_more_room
+from subak.simulator.federated.network import PLACE_BITS, build_network, release_slot, with_more_room
 from subak.simulator.federated_results import waiting_tables
 from test_chunks import (
     StoppedError,
@@ -290,7 +290,7 @@ def test_walks_over_stages_go_on_where_they_were():
     assert jobs.stages.task_first.tolist() == [0, 3, 5] and jobs.stages.task[:5].tolist() == [3, 1, 5, 0, 2]
     for slot, stage, row in ((1, 0, 1), (2, 1, 4)):
         network.flight["kind"][slot], network.flight["count"][slot], network.flight["row"][slot] = RELEASE, stage, row
-    network.size[FREE] -= 3
+    network.counts.free -= 3
     release_slot(network, 0)  # that of a message which came first
     list_stages(jobs, network, np.array([0, 1, 2, 5]))
     assert jobs.stages.task_first.tolist() == [0, 2, 4] and jobs.stages.task[:4].tolist() == [1, 5, 0, 2]
@@ -320,8 +320,8 @@ def test_a_place_is_kept_while_anybody_names_its_task(tmp_path, who):
     assert ended.size > 1 and (np.diff(run.number[ended]) > 0).all()
     number = roles.jobs.number[ended[1]]
     if who == "message":
-        former, slot = network.slot[network.size[FREE] - np.array([1, 2])]
-        network.size[FREE] -= 2
+        former, slot = network.slot[network.counts.free - np.array([1, 2])]
+        network.counts.free -= 2
         network.flight["task"][slot] = number
         release_slot(network, former)  # a message that was taken earlier and is handled earlier
     elif who == "submitter":

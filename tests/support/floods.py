@@ -23,9 +23,6 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     MESSAGE,
     NOBODY,
-    OVERRUN,
-    POSTED,
-    SERVED_COUNT,
     SUBMITTER,
     WORKER,
     build_outbox,
@@ -95,14 +92,15 @@ def flood(role: int, tables: Any, now: float, message: np.void, sizes: Sizes) ->
             break
         inbox = np.array(waiting, MESSAGE)
         out = own if (inbox["kind"] == message["kind"]).all() else roles_own
-        kind, out.size[:] = KINDS[inbox[0]["kind"]], 0
+        kind = KINDS[inbox[0]["kind"]]
+        out.counts.write(0, 0, 0)
         SERVE[role](tables._replace(inbox=inbox, out=out), now, len(waiting))
-        assert out.size[OVERRUN] == 0, f"{kind}: {out.size[OVERRUN]} more than {out.row.size}"
-        assert out.size[POSTED] <= bound or out is roles_own, f"{kind}: {out.size[POSTED]}, and not {bound}"
-        assert out.size[SERVED_COUNT] > 0
-        owed = [row.copy() for row in out.row[: out.size[POSTED]]
+        assert out.counts.overrun == 0, f"{kind}: {out.counts.overrun} more than {out.row.size}"
+        assert out.counts.posted <= bound or out is roles_own, f"{kind}: {out.counts.posted}, and not {bound}"
+        assert out.counts.served > 0
+        owed = [row.copy() for row in out.row[: out.counts.posted]
                 if HANDLER[row["kind"]] == role and not CROSSES[row["kind"]] and row["delay"] == 0.0]
-        waiting = [*waiting[out.size[SERVED_COUNT]:], *owed]
+        waiting = [*waiting[out.counts.served:], *owed]
     take_on(tables, kept)
 
 

@@ -125,11 +125,11 @@ class Growing:
             return True
         self.told.append((self.now, KINDS[kind], role, to, int(message["task"])))
         self.inbox[0] = message
-        self.out.size[0] = 0
+        self.out.counts.posted = 0
         with np.errstate(over="ignore"):
             SERVE[role](self.of_submitter[to] if role == SUBMITTER else self.tables[role], self.now, 1)
-        assert self.out.size[1] == 0, "an outbox overran"
-        for answer in self.out.row[: self.out.size[0]].copy():
+        assert self.out.counts.overrun == 0, "an outbox overran"
+        for answer in self.out.row[: self.out.counts.posted].copy():
             self.carry_out(answer)
         return True
 

@@ -1,6 +1,7 @@
 """What roles are told in a simulated run in plain Python, and roles with tables of their own that are told it again."""
 import time
 from collections import defaultdict
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from subak.federation.messages import (
     WORKER,
     build_outbox,
 )
+from subak.records import Numbers
 from subak.simulator.federated.engine import Services
 
 NEWS = (LAUNCHED, REFUSED, ENDED, UPDATE, CATCH_UP)
@@ -52,13 +54,13 @@ class Recorder:
 
     def recorded(self, role, serve):
         def note(address, now, count):
-            message, before = self.opened.due.copy(), int(self.opened.out.size[0])
+            message, before = self.opened.due.copy(), self.opened.out.counts.posted
             brought = self.brought(message[0]) if self.is_megha and role == GLOBAL_MASTER else None
             lost = self.opened.simulation.losses.task.copy() if message[0]["kind"] == RECONFIGURE else None
             began = time.perf_counter()
             task = serve(address, now, count)
             seconds = time.perf_counter() - began
-            answers = self.opened.out.row[before : self.opened.out.size[0]].copy()
+            answers = self.opened.out.row[before : self.opened.out.counts.posted].copy()
             self.calls[self.process(role, int(message[0]["to"]))].append(
                 Told(role, now, message, brought, lost, answers, task, seconds))
             return task
@@ -90,6 +92,8 @@ def copied(state, copies):
     """Return a state with arrays of its own; what it had in common with another of *copies* it has in common again."""
     if isinstance(state, np.ndarray):
         return copies.setdefault(id(state), as_far_apart(state))
+    if isinstance(state, Numbers):
+        return copies.setdefault(id(state), copy(state))
     if isinstance(state, list):
         return [copied(each, copies) for each in state]
     if isinstance(state, tuple):
@@ -119,4 +123,4 @@ def hand_over(tables, calls):
                   told.brought)
         if told.lost is not None:
             tables.lost[:] = told.lost
-    tables.out.size[0] = 0
+    tables.out.counts.posted = 0

@@ -34,7 +34,7 @@ BOUNDED: dict[tuple[str, str], str] = {  # by function, without the federation's
         ("pigeon.deal_stranded", "for place in range(count)"),
         ("pigeon.serve_group", "while True"),
         ("pigeon.send_waiting_back", "while task != NOBODY"),
-        ("pigeon.on_group_change", "for place in range(out.size[0])"),
+        ("pigeon.on_group_change", "for place in range(out.counts.posted)"),
         ("sampling.central_scheduler.place_long", "for _ in range(left)"),
         ("sampling.central_scheduler.place_owed", "for place in range(schedulers.stranded_count[0])"),
         ("sampling.dodoor.on_add_load", "for scheduler in range(loads.known.size)"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from subak.federation.counts import COMPARED, TOLD
 from subak.marks import inlined
+from subak.records import Numbers
 
 MESSAGE = np.dtype([
     ("kind", np.int16),  # one of KINDS
@@ -277,7 +278,14 @@ NOBODY = -1  # no task, no machine, no row
 
 NOBODYS = ("row", "shape", "queue", "owner", "victims", "handle")  # fields that say so where nothing is said
 
-POSTED, OVERRUN, SERVED_COUNT = range(3)  # of `size` of an outbox
+
+
+class OutboxCounts(Numbers):
+    """How many messages were posted and served."""
+
+    posted: int
+    overrun: int  # messages for which there was no room, which is a defect
+    served: int  # of the inbox
 
 
 class Outbox(NamedTuple):
@@ -289,8 +297,7 @@ class Outbox(NamedTuple):
     """
 
     row: np.ndarray  # MESSAGE[place]
-    size: np.ndarray  # int64[3]: POSTED; OVERRUN, messages for which there was no room, which is a defect;
-    # SERVED_COUNT, how many messages of the inbox were
+    counts: OutboxCounts
     spare: int  # messages that one step of a walk and all behind it, or a handler that does not walk, may post
     blank: np.ndarray  # MESSAGE[1], what a message says of which nothing is said
 
@@ -300,7 +307,7 @@ def build_outbox(spare: int, more: int = 256) -> Outbox:
     blank = np.zeros(1, MESSAGE)
     for name in NOBODYS:
         blank[name] = NOBODY
-    return Outbox(np.zeros(spare + more, MESSAGE), np.zeros(3, np.int64), spare, blank)
+    return Outbox(np.zeros(spare + more, MESSAGE), OutboxCounts(), spare, blank)
 
 
 def part_of(out: Outbox, spare: int) -> Outbox:
@@ -311,7 +318,7 @@ def part_of(out: Outbox, spare: int) -> Outbox:
 @inlined
 def is_filling(out: Outbox) -> bool:
     """Whether a walk has to stop: there may be no room for another step."""
-    return bool(out.size[POSTED] > out.row.size - out.spare)
+    return bool(out.counts.posted > out.row.size - out.spare)
 
 
 @inlined
@@ -319,7 +326,7 @@ def may_serve(out: Outbox, place: int) -> bool:
     """Whether the message at a place of the inbox is served: there is room for what its handler posts; else later."""
     if is_filling(out):
         return False
-    out.size[SERVED_COUNT] = place + 1
+    out.counts.served = place + 1
     return True
 
 
@@ -332,12 +339,12 @@ def go_on(out: Outbox, kind: int, me: int, machine: int) -> np.void:
 @inlined
 def post(out: Outbox, kind: int, sender: int, to: int, task: int, machine: int) -> np.void:
     """Append a message and return its row, for the fields beyond these."""
-    place = out.size[POSTED]
+    place = out.counts.posted
     if place < out.row.size:
-        out.size[POSTED] += 1
+        out.counts.posted += 1
     else:
         place = out.row.size - 1
-        out.size[OVERRUN] += 1
+        out.counts.overrun += 1
     out.row[place] = out.blank[0]
     row = out.row[place]
     row["kind"], row["sender"], row["to"], row["task"], row["machine"] = kind, sender, to, task, machine

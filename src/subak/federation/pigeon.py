@@ -291,7 +291,7 @@ def on_group_change(roles: Pigeon, tasks: Tasks, message: np.void, out: Outbox) 
     groups, workers, worker, change = roles.groups, roles.workers, message["machine"], message["count"]
     group = groups.of_worker[worker]
     resize_worker(workers, roles.batches, tasks, change, worker, out)
-    for place in range(out.size[0]):
+    for place in range(out.counts.posted):
         free_room(groups, worker, out.row[place]["task"], MACHINE_LOST, out)
     note_change(roles.members, workers.own, tasks, worker, workers.is_there[change])
     shift(groups.room, worker, workers.capacity, change if workers.is_there[change] else GONE)

@@ -17,7 +17,6 @@ from subak.measures.tasks.tally import EXACT_MAX, Columns
 from subak.measures.window import measured
 from subak.records import total
 from subak.simulator.engine.setup import NO_ROW
-from subak.simulator.federated.network import DUPLICATED, LOST
 from subak.simulator.federated.simulate import Federated
 from subak.simulator.federated_results import PARTS
 from subak.simulator.outcome import Outcome
@@ -68,7 +67,7 @@ def _facts_of_spreads(outcome: Outcome, spreads: dict[str, Spread], held: "Queue
         allocation=spreads[ALLOCATION],
         parts={name: spreads[name] for name in PARTS},
         messages={kind: count for kind, count in zip(KINDS, network.handled.tolist(), strict=True) if count},
-        lost=int(network.size[LOST]), doubled=int(network.size[DUPLICATED]),
+        lost=network.counts.lost, doubled=network.counts.duplicated,
         counts=_counts(federated.roles) if isinstance(federated.roles, Megha) else {},
         roles=_roles(federated, outcome.prepared.machine_order != NO_ROW, outcome.loop_result.end),
         queues=queues[:SUMMARY_QUEUES_MAX], queues_left_out=max(len(queues) - SUMMARY_QUEUES_MAX, 0),

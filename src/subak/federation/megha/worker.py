@@ -335,7 +335,7 @@ def begin_ticks(workers: Workers, topology: Topology, rules: Rules, machine: int
     """Arm the first timer, so that those of all machines are spread over their period."""
     if rules.retry < FOREVER and workers.machine[machine]["configuration"] != NOBODY:
         arm(workers, rules, machine, out)
-        out.row[out.size[0] - 1]["delay"] *= (machine + 1.0) / topology.machine.size
+        out.row[out.counts.posted - 1]["delay"] *= (machine + 1.0) / topology.machine.size
 
 
 @noinline

@@ -41,7 +41,6 @@ from subak.federation.messages import (
     EXITED,
     LOADS,
     NOBODY,
-    POSTED,
     SET_LOAD,
     SUBMIT,
     Outbox,
@@ -251,7 +250,7 @@ def take_off_bounced(roles: Sparrow, loads: Loads, tasks: Tasks, worker: int, fi
 
     *first*: the place of the first message that may be about it.
     """
-    for place in range(first, out.size[POSTED]):
+    for place in range(first, out.counts.posted):
         if out.row[place]["kind"] == BOUNCED:
             take_off(loads, roles.batches, tasks, worker, out.row[place]["batch"])
     tell(loads, worker, out)
@@ -286,7 +285,7 @@ def handle_dodoor(roles: Dodoor, tasks: Tasks, now: float, message: np.void, out
         tell(loads, worker, out)
         serve_in_order(workers, sparrow.queues, batches, tasks, worker, now, out)
     elif kind == CHANGE:
-        worker, first = message["machine"], out.size[POSTED]
+        worker, first = message["machine"], out.counts.posted
         on_change(sparrow, tasks, message, out)
         take_off_bounced(sparrow, loads, tasks, worker, first, out)
         place_owed(sparrow, loads, tasks, out)

@@ -98,7 +98,7 @@ def share_state(sharing: Sharing, central: Central, out: Outbox, message: np.voi
     if message["task"] != NOBODY:
         mark(sharing, central, message["sender"])
     sent = False
-    for place in range(out.size[0]):
+    for place in range(out.counts.posted):
         row = out.row[place]
         if row["kind"] == ENQUEUE:
             mark(sharing, central, row["to"])
@@ -237,7 +237,7 @@ def on_nothing_left(roles: Sparrow, tasks: Tasks, message: np.void) -> None:
 @inlined
 def forget_lost(roles: Sparrow, out: Outbox) -> None:
     """Forget the reservations of attempts that were lost; their schedulers send others in their place."""
-    for place in range(out.size[0]):
+    for place in range(out.counts.posted):
         row = out.row[place]
         if row["kind"] == BOUNCED and row["count"] and not roles.batches.is_long[row["batch"]]:
             free_row(roles.queues, roles.workers.sticky[row["task"]])

@@ -17,11 +17,8 @@ from subak.federation.messages import (
     HANDLER,
     KINDS,
     NOBODY,
-    OVERRUN,
-    POSTED,
     REASONS,
     ROLES,
-    SERVED_COUNT,
     SPOKEN,
 )
 from subak.live.role.facts import JOB, Fact, Facts
@@ -326,15 +323,15 @@ class Role:
     def _serve(self, role: int, batch: list[tuple[int, int, Any]]) -> int:
         """Hand messages to a role until its outbox is filling, and its answers on; return how many it has served."""
         self.load([message for _, _, message in batch])
-        self.out.size[POSTED] = 0
+        self.out.counts.posted = 0
         self.services[role](self.now, len(batch))
-        count = int(self.out.size[SERVED_COUNT])
+        count = self.out.counts.served
         self.pending.extendleft(reversed(batch[count:]))
         kind = batch[count - 1][1]
         count += self.served(count)
-        if self.out.size[OVERRUN]:
+        if self.out.counts.overrun:
             raise DefectError(f"the outbox of a {ROLES[role]} ran over: {KINDS[kind]}")
-        if self.out.size[POSTED]:
+        if self.out.counts.posted:
             self.hand_on()
         self.handled += count
         return count

@@ -35,7 +35,6 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     NOBODY,
     NOTED,
-    POSTED,
     PREEMPT,
     PREEMPTED_BY_OPERATOR,
     REPARTITION,
@@ -280,7 +279,7 @@ class LocalRole(LocalRoleBase):
         """Give up those of attempts that wait for their gangs: who knew of these will not say that they may start."""
         held = [row for row in rows if self.local.rows.row[row]["state"] == ATTEMPT_HELD]
         if held:
-            self.out.size[POSTED] = 0
+            self.out.counts.posted = 0
             for row in held:
                 finish(self.local, self.topology, self.rules, self.shapes, row, GANG_LOST, self.now, self.out)
             self.hand_on()
@@ -290,7 +289,7 @@ class LocalRole(LocalRoleBase):
         states = self.local.rows.row["state"]
         running = [row for row in rows if states[row] in (ATTEMPT_STARTING, ATTEMPT_RUNNING)]
         if running:
-            self.out.size[POSTED] = 0
+            self.out.counts.posted = 0
             for row in running:
                 kill(self.local, row, reason, self.now, self.out)
             self.hand_on()

@@ -11,7 +11,6 @@ from subak.federation.messages import (
     MESSAGE,
     NOBODY,
     PLACE,
-    POSTED,
     PREEMPT,
     REPARTITION,
     START,
@@ -70,18 +69,18 @@ class MasterRole(Role):
         """Serve turn after turn of a global master into one outbox, while nothing else waits; return how many."""
         out, turns, kinds, delays = self.out, 0, self.out.row["kind"], self.out.row["delay"]
         while not self.pending and turns < SERVED_MAX and not is_filling(out):
-            last = int(out.size[POSTED]) - 1
+            last = out.counts.posted - 1
             if last < 0 or kinds[last] != PLACE or delays[last] > 0.0:
                 break
             self.inbox_bytes[:MESSAGE_BYTES] = self.out_bytes[last * MESSAGE_BYTES : (last + 1) * MESSAGE_BYTES]
-            out.size[POSTED] = last
+            out.counts.posted = last
             self.services[role](self.now, 1)
             turns += 1
         return turns
 
     def hand_on(self) -> None:
         """Let each message of the outbox go where it is to go: to the own inbox, a timer, a peer, or the agent."""
-        rows = self.out.row[: self.out.size[POSTED]]
+        rows = self.out.row[: self.out.counts.posted]
         columns = [rows[name].tolist() for name in ("kind", "to", "delay", "task", "shape", "first", "last")]
         for place, (row, kind, receiver, delay, task, shape, first, last) in enumerate(
                 zip(cut_rows(rows.tobytes()), *columns, strict=True)):

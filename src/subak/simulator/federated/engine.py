@@ -18,7 +18,7 @@ from subak.kernels.state import Addressed, addressed
 from subak.kernels.together import Job, kernels_of
 from subak.simulator.engine.state import LOOP_BROKEN, LOOP_PAUSED, Simulation
 from subak.simulator.federated.loop import HANDLE, NOTHING, advance, carry_out
-from subak.simulator.federated.network import BEGUN, DRIVEN, Network, note_batch, place_of
+from subak.simulator.federated.network import Network, note_batch, place_of
 from subak.simulator.federated.operations import apply_faults, boot_all, catch_up, change_machine, serve
 
 
@@ -36,9 +36,9 @@ class LoopTables(NamedTuple):
 def run_federated(loop: LoopTables, _now: float, budget: int) -> int:
     """Run *budget* events; return why it stopped."""
     sim, net, services, tables, due, out = loop.sim, loop.net, loop.services, loop.tables, loop.due, loop.out
-    if net.size[DRIVEN] and net.size[BEGUN] == 0:
+    if net.counts.driven and net.counts.begun == 0:
         boot_all(sim, net, services, tables, due, out)
-    net.size[BEGUN] = 1
+    net.counts.begun = 1
     for _ in range(budget):
         if net.faults.on[0]:
             apply_faults(sim, net, services, tables, due, out)
@@ -49,7 +49,7 @@ def run_federated(loop: LoopTables, _now: float, budget: int) -> int:
             catch_up(sim, net, services, tables)
             return why
         kind = due[0]["kind"]
-        if kind == CHANGE and net.size[DRIVEN]:
+        if kind == CHANGE and net.counts.driven:
             change_machine(sim, net, services, tables, due, out)
         else:
             note_batch(net, due[0])

@@ -57,7 +57,7 @@ from subak.simulator.failures.faults import (
     TIMER_LATE,
     Faults,
 )
-from subak.simulator.federated.network import TIMEOUT, Network
+from subak.simulator.federated.network import Network
 from subak.toml_files import read_toml
 
 FOREVER = math.inf
@@ -172,7 +172,7 @@ def arm_faults(
 
     Raises RoleError for a role that is not there.
     """
-    net.idle[TIMEOUT] = plan.over_at + quiet_seconds(settings, hold_back_after)
+    net.idle.timeout = plan.over_at + quiet_seconds(settings, hold_back_after)
     return net._replace(faults=faults_of(plan, settings, net.first, machine_order))
 
 

@@ -26,8 +26,6 @@ from subak.federation.messages import (
     NO_REASON,
     NOBODY,
     NOTED,
-    OVERRUN,
-    POSTED,
     PREEMPTED,
     RAN_TOO_LONG,
     READY,
@@ -74,27 +72,11 @@ from subak.simulator.engine.state import (
 from subak.simulator.failures.planned import KILLED
 from subak.simulator.federated.delay_line import is_empty
 from subak.simulator.federated.heartbeats.beats import (
-    BINADE_END,
-    EVENTS_A_ROUND,
-    IS_ON,
-    LAST,
-    LENGTH,
-    MASTERS,
-    NEXT_BEAT,
-    PASSED,
-    UNSETTLED,
     UNSETTLED_MAX,
     measure_round,
 )
 from subak.simulator.federated.heartbeats.idle import HEAR, PASS_OVER
 from subak.simulator.federated.network import (
-    FREE,
-    LAST_PROGRESS,
-    LIVELY,
-    MARGIN,
-    NEXT_CANCEL,
-    NEXT_TREE,
-    TIMEOUT,
     Network,
     beat_is_next,
     next_arrival,
@@ -120,18 +102,18 @@ def advance(  # noqa: C901, PLR0911  (each event is one way out)
     exit_, message = first_time(sim.events), next_event_at(net)
     arrival = next_arrival(sim, net)
     change = time_at(sim.changes.time, sim.counts.next_change)
-    cancel = time_at(net.cancel_time, net.size[NEXT_CANCEL])
+    cancel = time_at(net.cancel_time, net.counts.next_cancel)
     time = min(exit_, message, arrival, change, cancel)
     if time > sim.clock.until or is_over(sim, net, time, arrival, change):
         if net.faults.on[0] and sim.counts.waiting_now + sim.counts.running_now == 0 and time <= sim.clock.until:
-            sim.clock.now = max(net.idle[LAST_PROGRESS], sim.clock.accounted)  # what came after was patience
+            sim.clock.now = max(net.idle.last_progress, sim.clock.accounted)  # what came after was patience
         record_messages(sim, net)
-        return finish(sim, min(arrival, np.inf if net.size[LIVELY] == 0 else min(exit_, message)))
-    if time > net.idle[NEXT_TREE]:
+        return finish(sim, min(arrival, np.inf if net.counts.lively == 0 else min(exit_, message)))
+    if time > net.idle.next_tree:
         return QUEUES_CHANGE
     if sim.counts.losses + sim.counts.running_now + 1 > sim.losses.task.size:  # one may begin again besides: `begin`
         return LOOP_LOSSES_FULL
-    if net.size[FREE] < net.size[MARGIN]:
+    if net.counts.free < net.counts.margin:
         return MESSAGES_FULL
     room = sim.record.rows.shape[0] - sim.counts.rows_closed - 2
     if (time - sim.clock.boundary) / sim.clock.interval >= room:
@@ -149,8 +131,8 @@ def advance(  # noqa: C901, PLR0911  (each event is one way out)
         return take_arrival(sim, net, time, due)
     if message > time:
         return take_cancel(sim, net, time, due)
-    horizon = min(arrival, change, exit_, cancel, sim.clock.until, net.idle[NEXT_TREE])
-    if net.beats.size[IS_ON] and net.beats.round[NEXT_BEAT] == time and pass_over(
+    horizon = min(arrival, change, exit_, cancel, sim.clock.until, net.idle.next_tree)
+    if net.beats.counts.is_on and net.beats.round.next_beat == time and pass_over(
         sim, net, services, tables, time, horizon, arrival
     ):
         return NOTHING
@@ -168,12 +150,12 @@ def is_over(sim: Simulation, net: Network, time: float, arrival: float, change: 
     """Whether nothing more can happen that a task could notice: only timers are left, and they changed nothing."""
     if time == np.inf:
         return True  # nothing is left but services that nobody stops, and tasks that no machine is there for
-    if net.size[LIVELY] > 0 or arrival < np.inf:
+    if net.counts.lively > 0 or arrival < np.inf:
         return False
     settled = sim.counts.waiting_now == 0 and sim.counts.running_now == 0
     if settled and net.faults.on[0] == 0:
         return True
-    return (settled or change == np.inf) and time - net.idle[LAST_PROGRESS] > net.idle[TIMEOUT]
+    return (settled or change == np.inf) and time - net.idle.last_progress > net.idle.timeout
 
 
 @inlined
@@ -182,7 +164,7 @@ def note_progress(sim: Simulation, net: Network, time: float) -> None:
     if time >= sim.clock.boundary:
         record_messages(sim, net)
     pass_time(sim, time)
-    net.idle[LAST_PROGRESS] = time
+    net.idle.last_progress = time
 
 
 @inlined
@@ -235,13 +217,13 @@ def pass_over(
     Before *horizon* only messages are due. The messages of an interval are counted in it, so none is passed over that
     is under way when one ends; and the run ends with the timers that come after all else, so these are not either.
     """
-    if not is_empty(net.line) or not beat_is_next(net) or (net.size[LIVELY] == 0 and arrival == np.inf):
+    if not is_empty(net.line) or not beat_is_next(net) or (net.counts.lively == 0 and arrival == np.inf):
         return False
     beats, of = net.beats, net.beats.round
     if time >= sim.clock.boundary:
         sim.clock.now = time
         turn_interval(sim, net)
-    if time >= of[BINADE_END] or beats.size[UNSETTLED] > UNSETTLED_MAX:
+    if time >= of.binade_end or beats.counts.unsettled > UNSETTLED_MAX:
         settle_all(net)
         call(services, IDLE, tables[IDLE], time, HEAR)
         measure_round(beats, time)
@@ -249,13 +231,13 @@ def pass_over(
     count = call(services, IDLE, tables[IDLE], horizon, PASS_OVER)
     if count == 0:
         return False
-    beats.size[UNSETTLED] += count
-    beats.size[PASSED] += count
+    beats.counts.unsettled += count
+    beats.counts.passed += count
     net.handled[BEAT] += count
-    net.handled[UPDATE] += count * beats.size[MASTERS]
-    net.handled[NOTED] += count * beats.size[MASTERS]
-    sim.counts.events += count * beats.size[EVENTS_A_ROUND]
-    sim.clock.now = of[LAST] + of[LENGTH]
+    net.handled[UPDATE] += count * beats.counts.masters
+    net.handled[NOTED] += count * beats.counts.masters
+    sim.counts.events += count * beats.counts.events_a_round
+    sim.clock.now = of.last + of.length
     return True
 
 
@@ -267,7 +249,7 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
     note_progress(sim, net, time)
     sim.clock.now = time
     sim.counts.events += 1
-    net.size[LIVELY] -= 1
+    net.counts.lively -= 1
     reason = net.why[task] if net.why.size > 0 else NO_REASON
     if reason == NO_REASON:
         sim.record.current[TIMELINE_ENDS] += 1
@@ -287,10 +269,10 @@ def take_exit(sim: Simulation, net: Network, time: float, due: np.ndarray) -> in
 @noinline
 def take_cancel(sim: Simulation, net: Network, time: float, due: np.ndarray) -> int:
     """Let a user cancel a task."""
-    task = net.cancel_task[net.size[NEXT_CANCEL]]
+    task = net.cancel_task[net.counts.next_cancel]
     note_progress(sim, net, time)
     sim.clock.now = time
-    net.size[NEXT_CANCEL] += 1
+    net.counts.next_cancel += 1
     sim.counts.events += 1
     if sim.claims.status[task] == TASK_UNPLACEABLE:
         return NOTHING
@@ -326,14 +308,14 @@ def next_instant(sim: Simulation, net: Network) -> float:
     time = min(time, next_arrival(sim, net))
     if sim.counts.next_change < sim.changes.time.size:
         time = min(time, sim.changes.time[sim.counts.next_change])
-    time = min(time, time_at(net.cancel_time, net.size[NEXT_CANCEL]))
+    time = min(time, time_at(net.cancel_time, net.counts.next_cancel))
     return float(time)
 
 
 @inlined
 def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> int:
     """Carry a handler's effects out, send its messages; return LOOP_PAUSED, or LOOP_BROKEN at the first broken rule."""
-    for place in range(out.size[POSTED]):
+    for place in range(out.counts.posted):
         message = out.row[place]
         task = place_of(message["task"])
         if message["kind"] == READY:
@@ -350,8 +332,8 @@ def carry_out(sim: Simulation, net: Network, sender_role: int, out: Outbox) -> i
             halt(sim, net, task, message["machine"], message["reason"])
         else:
             transmit(net, sim.clock.now, sender_role, message)
-    out.size[POSTED] = 0
-    if out.size[OVERRUN] > 0:
+    out.counts.posted = 0
+    if out.counts.overrun > 0:
         sim.claims.violation[VIOLATED_RULE], sim.claims.violation[VIOLATING_ROLE] = OUTBOX_FULL, sender_role
     return int(sim.claims.violation[VIOLATED_RULE]) != KEPT
 
@@ -372,7 +354,7 @@ def begin(sim: Simulation, net: Network, task: int, machine: int) -> None:
         note_waiting(sim, task)
     if claim(sim.claims, sim.fleet, sim.tasks, task, machine):
         commit(sim)
-        net.size[LIVELY] += ends_by_itself(sim, task)
+        net.counts.lively += ends_by_itself(sim, task)
 
 
 @inlined
@@ -436,7 +418,7 @@ def halt(sim: Simulation, net: Network, task: int, machine: int, reason: int) ->
 @inlined
 def forget_exit(sim: Simulation, net: Network, task: int) -> None:
     """Count the exit of a lost attempt off; that of a service nobody stops was never counted."""
-    net.size[LIVELY] -= ends_by_itself(sim, task)
+    net.counts.lively -= ends_by_itself(sim, task)
 
 
 @inlined

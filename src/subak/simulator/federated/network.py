@@ -35,6 +35,7 @@ from subak.federation.messages import (
 )
 from subak.marks import inlined, noinline
 from subak.placement.fits.random_fit import random_float
+from subak.records import Numbers
 from subak.simulator.engine.heap import SEQUENCE, SIZE, Events, build_events, insert
 from subak.simulator.engine.state import FIRST_RESOURCE, Simulation
 from subak.simulator.failures.faults import (
@@ -62,10 +63,7 @@ from subak.simulator.federated.delay_line import (
     with_longer_line,
 )
 from subak.simulator.federated.heartbeats.beats import (
-    IS_ON,
-    NEXT_BEAT,
     TOUCHED,
-    UNSETTLED,
     Beats,
     build_beats,
     join_beats,
@@ -76,19 +74,45 @@ from subak.simulator.federated.heartbeats.beats import (
 )
 
 ARRIVING, SERVED = range(2)  # place of an event of the network; its item is the message's slot
-# size
-FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN, DRIVEN, CLUSTERS, NEXT_CANCEL = range(9)
 CONSTANT, UNIFORM, EXPONENTIAL = range(3)  # laws of the delay
 PLACE_BITS = 32  # of a task's number: its place in tables by task; where all have places, the number is the place
 PLACES_MASK = (1 << PLACE_BITS) - 1
 LAWS = ("constant", "uniform", "exponential")
-LAW, MEAN, SPREAD = range(3)  # of `delay`
-# timers that go on for ever, and what they send when there is no news, so that a run is not kept from ending by them
-LAST_PROGRESS, TIMEOUT, NEXT_TREE = range(3)  # of `idle`
 # columns that are looked at together lie together: most are not in the processor's cache any more when they are
 ADDRESS = np.dtype([("busy", np.float64), ("worked", np.float64), ("queued", np.float64), ("incarnation", np.int32),
                     ("owed", np.int32)], align=True)
 RUNNING = np.dtype([("attempt", np.int64), ("handle", np.int32)], align=True)
+
+
+class NetworkCounts(Numbers):
+    """How many messages and slots there are, and where the network is."""
+
+    free: int  # slots
+    lively: int  # messages, services and attempts but for timers that go on for ever, and what these send without news:
+    # a run is not kept from ending by them
+    lost: int
+    duplicated: int
+    begun: int
+    margin: int  # slots that must be free before a message is handled
+    driven: int  # whether roles are told that they begin, or their machine changes
+    clusters: int
+    next_cancel: int  # the cancellation that comes next
+
+
+class Delay(Numbers):
+    """How long a message is on its way."""
+
+    law: int  # one of LAWS
+    mean: float  # seconds
+    spread: float  # seconds
+
+
+class Waits(Numbers):
+    """Instants that a run which does nothing goes by, in seconds."""
+
+    last_progress: float  # when a task last began, ended or arrived
+    timeout: float  # after it
+    next_tree: float  # when the queues change next
 
 
 class Network(NamedTuple):
@@ -101,9 +125,7 @@ class Network(NamedTuple):
     sent: np.ndarray  # float64[slot], seconds
     armed_in: np.ndarray  # int32[slot], the receiver's incarnation in which it arrived, or that armed the timer
     slot: np.ndarray  # int32[slot], the free ones first
-    size: np.ndarray  # int64[9]: FREE, LIVELY, LOST, DUPLICATED, BEGUN, MARGIN (slots that must be free before a
-    # message is handled), DRIVEN (whether roles are told that they begin, or their machine changes), CLUSTERS,
-    # NEXT_CANCEL (the cancellation that comes next)
+    counts: NetworkCounts
     first: np.ndarray  # int64[role + 1], where the addresses of a role begin
     busy: np.ndarray  # float64[address], until when it serves
     worked: np.ndarray  # float64[address], seconds of service so far
@@ -112,10 +134,9 @@ class Network(NamedTuple):
     owed: np.ndarray  # int32[address], rounds of heartbeats that were passed over and are not accounted for; or TOUCHED
     service: np.ndarray  # float64[kind], seconds
     part: np.ndarray  # float64[kind], seconds for each of the message's `count`
-    delay: np.ndarray  # float64[3]: LAW, MEAN and SPREAD in seconds
+    delay: Delay
     random: np.ndarray  # uint64[1]
-    idle: np.ndarray  # float64[3], seconds: LAST_PROGRESS when a task last began, ended or arrived; TIMEOUT after it;
-    # NEXT_TREE, when the queues change next
+    idle: Waits
     handled: np.ndarray  # int64[kind], messages
     recorded: np.ndarray  # int64[column of the timeline], messages that it has, where it counts any
     arrival: np.ndarray  # float64[arrival], seconds, of the tasks that come, in order
@@ -128,9 +149,9 @@ class Network(NamedTuple):
     communication: np.ndarray  # float64[task], seconds on the network
     batch: np.ndarray  # int32[task], tasks that were submitted in one message with it
     submitter: np.ndarray  # int32[task], to whom it arrives; empty: to the only one
-    cluster: np.ndarray  # int32[machine], where roles are DRIVEN
+    cluster: np.ndarray  # int32[machine], where roles are driven
     is_there: np.ndarray  # bool[machine], as the operator last said
-    changed_to: np.ndarray  # int32[change], the configuration a machine changes to, NOBODY: it leaves; where DRIVEN
+    changed_to: np.ndarray  # int32[change], the configuration a machine changes to, NOBODY: it leaves; where driven
     planned: Planned
     why: np.ndarray  # int8[task], for which reason the present attempt ends; empty where all finish
     failed: np.ndarray  # int16[task], attempts that ended by themselves without finishing; likewise
@@ -148,11 +169,11 @@ def build_network(roles: tuple[int, ...], tasks: int, slots: int, seed: int) -> 
     return Network(
         events=build_events(slots), line=build_line(slots), beats=build_beats(roles[LOCAL_MASTER]),
         flight=np.zeros(slots, MESSAGE), sent=np.zeros(slots), armed_in=np.zeros(slots, np.int32),
-        slot=_from_last(0, slots), size=np.array([slots, 0, 0, 0, 0, 0, 0, 0, 0]),
+        slot=_from_last(0, slots), counts=NetworkCounts(free=slots),
         first=np.concatenate([[0], np.cumsum(roles)]).astype(np.int64),
         busy=address["busy"], worked=address["worked"], queued=address["queued"], incarnation=address["incarnation"],
-        owed=address["owed"], service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=np.zeros(3),
-        idle=np.array([0.0, np.inf, np.inf]),
+        owed=address["owed"], service=np.zeros(len(KINDS)), part=np.zeros(len(KINDS)), delay=Delay(),
+        idle=Waits(timeout=np.inf, next_tree=np.inf),
         random=np.array([seed], np.uint64), handled=np.zeros(len(KINDS), np.int64),
         recorded=np.zeros(FIRST_RESOURCE, np.int64),
         arrival=np.zeros(0), arriving=np.zeros(0, np.int32), number=np.arange(tasks),
@@ -173,9 +194,9 @@ def with_more_room(net: Network) -> Network:
     def longer(array: np.ndarray) -> np.ndarray:
         return np.concatenate([array, np.zeros(slots, array.dtype)])
 
-    slot = np.concatenate([net.slot[: net.size[FREE]], _from_last(slots, 2 * slots),
-                           net.slot[net.size[FREE] :]])
-    net.size[FREE] += slots
+    slot = np.concatenate([net.slot[: net.counts.free], _from_last(slots, 2 * slots),
+                           net.slot[net.counts.free :]])
+    net.counts.free += slots
     return net._replace(
         events=net.events._replace(slot=longer(net.events.slot)), line=with_longer_line(net.line, 2 * slots),
         flight=longer(net.flight), sent=longer(net.sent), armed_in=longer(net.armed_in), slot=slot)
@@ -189,7 +210,7 @@ def _from_last(first: int, end: int) -> np.ndarray:
 def held_slots(net: Network) -> np.ndarray:
     """Return int64[message], the slots of all messages, in no order of time."""
     is_held = np.ones(net.slot.size, np.bool_)
-    is_held[net.slot[: net.size[FREE]]] = False  # what stands behind these has been free, and may be so again
+    is_held[net.slot[: net.counts.free]] = False  # what stands behind these has been free, and may be so again
     return np.flatnonzero(is_held)
 
 
@@ -216,34 +237,34 @@ def next_arrival(sim: Simulation, net: Network) -> float:
 @inlined
 def next_event_at(net: Network) -> float:
     """Return when the earliest event of the network is, inf if there is none."""
-    return float(min(net.beats.round[NEXT_BEAT], first_time_of(net.line, net.events)))
+    return float(min(net.beats.round.next_beat, first_time_of(net.line, net.events)))
 
 
 @inlined
 def drawn_delay(net: Network) -> float:
     """Return how long the next message travels."""
-    mean = net.delay[MEAN]
-    if net.delay[LAW] == CONSTANT:
+    mean = net.delay.mean
+    if net.delay.law == CONSTANT:
         return mean
-    if net.delay[LAW] == UNIFORM:
-        return mean + (2.0 * random_float(net.random) - 1.0) * net.delay[SPREAD]
+    if net.delay.law == UNIFORM:
+        return mean + (2.0 * random_float(net.random) - 1.0) * net.delay.spread
     return -mean * np.log(1.0 - random_float(net.random))
 
 
 @inlined
 def enter(net: Network, now: float, time: float, message: np.void) -> None:
     """Let a message arrive at *time*."""
-    net.size[FREE] -= 1
-    slot = net.slot[net.size[FREE]]
+    net.counts.free -= 1
+    slot = net.slot[net.counts.free]
     net.flight[slot] = message
     net.sent[slot] = now
     if not PERIODIC[message["kind"]]:
-        net.size[LIVELY] += 1
+        net.counts.lively += 1
     sequence = net.events.size[SEQUENCE]
     net.events.size[SEQUENCE] += 1
     if CROSSES[message["kind"]] and may_join(net.line, time):
         join(net.line, time, sequence, slot, ARRIVING)
-    elif message["kind"] == BEAT and net.beats.size[IS_ON] and may_join_beats(net.beats, time):
+    elif message["kind"] == BEAT and net.beats.counts.is_on and may_join_beats(net.beats, time):
         join_beats(net.beats, time, sequence, slot, message["to"])
     else:
         insert(net.events, time, sequence, slot, ARRIVING)
@@ -254,7 +275,7 @@ def transmit(net: Network, now: float, sender_role: int, message: np.void) -> No
     """Send a message on its way: over the network, where faults befall it, or to its own sender."""
     if not CROSSES[message["kind"]]:
         address = net.first[HANDLER[message["kind"]]] + message["to"]
-        net.armed_in[net.slot[net.size[FREE] - 1]] = net.incarnation[address]
+        net.armed_in[net.slot[net.counts.free - 1]] = net.incarnation[address]
         enter(net, now, now + timer_delay(net.faults, message["delay"]), message)
         return
     time = now + drawn_delay(net)
@@ -262,20 +283,20 @@ def transmit(net: Network, now: float, sender_role: int, message: np.void) -> No
         sender = net.first[sender_role] + message["sender"]
         receiver = net.first[HANDLER[message["kind"]]] + message["to"]
         if is_cut(net.faults, now, sender, receiver):
-            net.size[LOST] += 1
+            net.counts.lost += 1
             return
         if net.faults.rate[REPLAY] > 0.0:
             again = old_message(net.faults, now, message)
             if again >= 0:
-                net.size[DUPLICATED] += 1
+                net.counts.duplicated += 1
                 enter(net, now, time, net.faults.past[again])
         lost, twice, late = message_fault(net.faults, now, message["kind"] == UPDATE)
         if lost:
-            net.size[LOST] += 1
+            net.counts.lost += 1
             return
         time += late
         if twice >= 0.0:
-            net.size[DUPLICATED] += 1
+            net.counts.duplicated += 1
             enter(net, now, time + twice, message)
     enter(net, now, time, message)
 
@@ -284,9 +305,9 @@ def transmit(net: Network, now: float, sender_role: int, message: np.void) -> No
 def release_slot(net: Network, slot: int) -> None:
     """Forget a message that was handled or lost."""
     if not PERIODIC[net.flight[slot]["kind"]]:
-        net.size[LIVELY] -= 1
-    net.slot[net.size[FREE]] = slot
-    net.size[FREE] += 1
+        net.counts.lively -= 1
+    net.slot[net.counts.free] = slot
+    net.counts.free += 1
 
 
 @inlined
@@ -329,7 +350,7 @@ def settle_all(net: Network) -> None:
     for address in range(net.first[GLOBAL_MASTER], net.first[WORKER]):
         if net.owed[address] > 0:
             settle(net.beats, net.owed, net.busy, net.worked, net.queued, address)
-    net.beats.size[UNSETTLED] = 0
+    net.beats.counts.unsettled = 0
 
 
 @inlined
@@ -344,7 +365,7 @@ def serve(net: Network, time: float, sequence: int, slot: int, horizon: float) -
     role = HANDLER[kind]
     address = net.first[role] + message["to"]
     if net.incarnation[address] < 0 or (not CROSSES[kind] and net.armed_in[slot] != net.incarnation[address]):
-        net.size[LOST] += 1
+        net.counts.lost += 1
         release_slot(net, slot)
         return -1.0
     touch(net, address)
@@ -371,7 +392,7 @@ def survives(net: Network, slot: int) -> bool:
     message = net.flight[slot]
     alive: bool = net.incarnation[net.first[HANDLER[message["kind"]]] + message["to"]] == net.armed_in[slot]
     if not alive:
-        net.size[LOST] += 1
+        net.counts.lost += 1
         release_slot(net, slot)
     return alive
 
@@ -390,7 +411,7 @@ def take_next(net: Network) -> tuple[float, int, int, int]:
 @inlined
 def beat_is_next(net: Network) -> bool:
     """Whether the earliest event is a heartbeat's timer."""
-    beat, other = net.beats.round[NEXT_BEAT], first_time_of(net.line, net.events)
+    beat, other = net.beats.round.next_beat, first_time_of(net.line, net.events)
     if beat != other or beat == np.inf:
         return bool(beat < other)
     return bool(event_at(net.beats.line, net.beats.line.size[TAKEN])["sequence"] < sequence_of_next(net))

@@ -17,10 +17,9 @@ from subak.federation.messages import (
 from subak.marks import Functions, call, inlined, noinline
 from subak.simulator.engine.state import Simulation
 from subak.simulator.failures.faults import ACTION_CRASH, ACTION_RESTART
-from subak.simulator.federated.heartbeats.beats import IS_ON
 from subak.simulator.federated.heartbeats.idle import HEAR
 from subak.simulator.federated.loop import IDLE, carry_out_apart, next_instant, to_role
-from subak.simulator.federated.network import CLUSTERS, Network, settle_all, touch
+from subak.simulator.federated.network import Network, settle_all, touch
 
 
 @inlined
@@ -56,7 +55,7 @@ def boot_all(
     sim: Simulation, net: Network, services: Functions, tables: np.ndarray, due: np.ndarray, out: Outbox
 ) -> None:
     """Let every role begin: each local master, its standby behind it, then the workers."""
-    clusters, masters = net.size[CLUSTERS], net.first[WORKER] - net.first[LOCAL_MASTER]
+    clusters, masters = net.counts.clusters, net.first[WORKER] - net.first[LOCAL_MASTER]
     for cluster in range(clusters):
         for number in range(cluster, masters, clusters):
             order(net, services, tables, due, sim.clock.now, net.first[LOCAL_MASTER] + number, BOOT)
@@ -79,7 +78,7 @@ def change_machine(
         net.incarnation[address] = abs(net.incarnation[address]) + 1
     net.is_there[machine] = is_there
     masters = net.first[WORKER] - net.first[LOCAL_MASTER]
-    for number in range(net.cluster[machine], masters, net.size[CLUSTERS]):
+    for number in range(net.cluster[machine], masters, net.counts.clusters):
         due[0]["to"] = number
         touch(net, net.first[LOCAL_MASTER] + number)
         serve(services, tables, LOCAL_MASTER, now)
@@ -93,7 +92,7 @@ def change_machine(
 @noinline
 def catch_up(sim: Simulation, net: Network, services: Functions, tables: np.ndarray) -> None:
     """Account for the heartbeats that were passed over, so that whoever looks at the roles sees none missing."""
-    if net.beats.size[IS_ON]:
+    if net.beats.counts.is_on:
         settle_all(net)
         call(services, IDLE, tables[IDLE], sim.clock.now, HEAR)
 

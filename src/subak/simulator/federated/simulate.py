@@ -33,14 +33,6 @@ from subak.simulator.federated.fault_plan import FaultPlan, arm_faults, quiet_se
 from subak.simulator.federated.heartbeats.beats import TOUCHED, arm_beats
 from subak.simulator.federated.loop import MESSAGES_FULL, QUEUES_CHANGE
 from subak.simulator.federated.network import (
-    CLUSTERS,
-    DRIVEN,
-    LAW,
-    MARGIN,
-    MEAN,
-    NEXT_TREE,
-    SPREAD,
-    TIMEOUT,
     Network,
     build_network,
     with_more_room,
@@ -141,7 +133,7 @@ class Opened:
     def step(self, budget: int) -> int:
         """Run a number of events; return why it came back. Raises RunError where too many messages are on their way."""
         while True:
-            self.network.idle[NEXT_TREE] = (self.changes[self.changed].time if self.changed < len(self.changes)
+            self.network.idle.next_tree = (self.changes[self.changed].time if self.changed < len(self.changes)
                                             else math.inf)
             why = self.services.run(self.simulation, self.network, self.due, self.out, budget)
             if why == QUEUES_CHANGE:
@@ -218,8 +210,8 @@ def open_federated(  # noqa: PLR0913, PLR0917  (every one is a word of the scena
     margin = (MARGIN_PER_MESSAGE if faults is not None else 1) * out.row.size + 1
     slots = max(slots, margin + SLOTS)
     network = _network(architecture.counts(fleet, settings, machines), tasks, slots, settings, seed)
-    network.size[MARGIN] = margin
-    network.idle[TIMEOUT] = quiet_seconds(settings, hold_back_after)
+    network.counts.margin = margin
+    network.idle.timeout = quiet_seconds(settings, hold_back_after)
     if failures is not None:
         network = _with_planned(network, *failures)
     if faults is not None:
@@ -319,8 +311,8 @@ def _network(counts: tuple[int, ...], tasks: int, slots: int, settings: Federati
     network = build_network(counts, tasks, slots, seed)
     network.service[:] = settings.service_seconds()
     network.part[:] = settings.part_seconds()
-    network.delay[LAW] = LAWS.index(settings.delay_law)
-    network.delay[MEAN], network.delay[SPREAD] = settings.delay, settings.delay_spread
+    network.delay.law = LAWS.index(settings.delay_law)
+    network.delay.mean, network.delay.spread = settings.delay, settings.delay_spread
     return network
 
 
@@ -328,7 +320,7 @@ def _with_planned(network: Network, planned: Planned, terms: np.ndarray) -> Netw
     """Return the network on which tasks fail as planned; the run goes on while any may still wait for too long."""
     by_time = np.argsort(planned.cancel_at, kind="stable")[: int((planned.cancel_at < NEVER).sum())]
     longest = terms["wait_max"][terms["wait_max"] < NEVER].max(initial=0.0)
-    network.idle[TIMEOUT] += longest
+    network.idle.timeout += longest
     return network._replace(
         planned=planned, why=np.zeros(planned.fails.size, np.int8), failed=np.zeros(planned.fails.size, np.int16),
         failed_seconds=np.zeros(planned.fails.size),
@@ -345,7 +337,7 @@ def _told_of(
                                arrival=arrival, arriving=np.arange(arrival.size, dtype=np.int32))
     if architecture.cluster is not None:
         cluster = architecture.cluster(roles)
-        network.size[DRIVEN], network.size[CLUSTERS] = 1, cluster.max() + 1
+        network.counts.driven, network.counts.clusters = 1, cluster.max() + 1
         network = network._replace(cluster=cluster)
     if architecture.changed_to is not None:
         network = network._replace(changed_to=architecture.changed_to(instance))

@@ -48,7 +48,7 @@ from subak.federation.messages import (
 )
 from subak.placement.claims import TASK_RUNNING as PHYSICALLY
 from subak.simulator.engine.state import Simulation
-from subak.simulator.federated.network import FREE, LIVELY, Network, on_the_way
+from subak.simulator.federated.network import Network, on_the_way
 from subak.simulator.torture.beginnings import Beginnings
 from subak.simulator.torture.folds import HOLDING, TASK_OF, must
 from subak.simulator.torture.master_invariants import check_master
@@ -274,13 +274,13 @@ class Watch(Watched):
         """(h) Slots are free, or in the line or the heap, and lively ones are counted."""
         sim, net = self.sim, self.net
         used = on_the_way(self.net)
-        must(len(used) == net.slot.size - net.size[FREE], "h", f"{len(used)} messages are on their way, "
-                                                               f"{net.slot.size - net.size[FREE]} slots are taken")
+        must(len(used) == net.slot.size - net.counts.free, "h", f"{len(used)} messages are on their way, "
+                                                               f"{net.slot.size - net.counts.free} slots are taken")
         lively = int((~PERIODIC[net.flight["kind"][used]]).sum())
         status = sim.claims.status
         seconds = np.where(sim.cut >= 0, sim.cut, sim.tasks.run_time) if sim.cut.size else sim.tasks.run_time
         lively += int(((status == PHYSICALLY) & (seconds < np.inf)).sum())
-        must(lively == net.size[LIVELY], "h", f"{net.size[LIVELY]} things are noted to go on, there are {lively}")
+        must(lively == net.counts.lively, "h", f"{net.counts.lively} things are noted to go on, there are {lively}")
 
     @property
     def now(self) -> float:

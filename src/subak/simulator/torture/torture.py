@@ -31,7 +31,6 @@ from subak.simulator.engine.state import (
 from subak.simulator.failures.planned import Planned
 from subak.simulator.federated.fault_plan import FaultPlan, random_plan
 from subak.simulator.federated.megha_setup import MEGHA
-from subak.simulator.federated.network import TIMEOUT
 from subak.simulator.federated.simulate import Opened, broken_rule, open_federated
 from subak.simulator.torture.at_rest import unrest
 from subak.simulator.torture.coverage import Coverage
@@ -375,7 +374,7 @@ def _events(opened: Opened, case: Case, ending: Ending, coverage: Coverage, in_w
         over = case.plan is None or ending.seconds > case.plan.over_at
         if why == LOOP_DONE or (over and ending.events % 16 == 0 and not unrest(watch)):
             break
-        if ending.seconds > 2.0 * opened.network.idle[TIMEOUT] + LONGEST or ending.events > EVENTS_MAX:
+        if ending.seconds > 2.0 * opened.network.idle.timeout + LONGEST or ending.events > EVENTS_MAX:
             raise Broken(f"(i) no rest after {ending.events} events: {unrest(watch)}")
     left = unrest(watch)
     if left:

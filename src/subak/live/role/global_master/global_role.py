@@ -44,7 +44,6 @@ from subak.federation.messages import (
     LOCAL_MASTER,
     NOBODY,
     PLACE,
-    POSTED,
     RESTART,
     SUBMITTER,
 )
@@ -426,7 +425,7 @@ class GlobalRole(GlobalRoleBase):
 
     def hand_on(self) -> None:
         """Note which tasks messages are about that are to be sent."""
-        self.touched.update(self.out.row["task"][: self.out.size[POSTED]].tolist())
+        self.touched.update(self.out.row["task"][: self.out.counts.posted].tolist())
         super().hand_on()
 
     def _applied(self) -> list[int]:

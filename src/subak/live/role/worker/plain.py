@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subak.federation.messages import EXECUTOR, MESSAGE, NOBODY, NOBODYS, POSTED, Outbox
+from subak.federation.messages import EXECUTOR, MESSAGE, NOBODY, NOBODYS, Outbox, OutboxCounts
 from subak.live.role.base import BATCH, CROSSES_OF, HANDLER_OF, POSTS, SECONDS, Role
 from subak.live.role.facts import SHAPE
 from subak.live.role.frames import Batch, FrameError
@@ -79,7 +79,7 @@ class PlainRole(Role):
         """*spare*: messages that a handler may post which is served by itself."""
         super().__init__(role, number, layout, timing)
         self.inbox: list[Row] = []
-        self.out: Any = Outbox(Rows(spare + BATCH * POSTS, BLANK), [0, 0, 0], spare, [BLANK])  # type: ignore[arg-type]
+        self.out: Any = Outbox(Rows(spare + BATCH * POSTS, BLANK), OutboxCounts(), spare, [BLANK])  # type: ignore[arg-type]
 
     def message(self, **fields: float) -> Row:
         """Return a message."""
@@ -104,7 +104,7 @@ class PlainRole(Role):
 
     def hand_on(self) -> None:
         """Let each message of the outbox go where it is to go: to a timer, a peer, or the agent."""
-        for row in [self.out.row[place] for place in range(self.out.size[POSTED])]:
+        for row in [self.out.row[place] for place in range(self.out.counts.posted)]:
             kind = row["kind"]
             role = HANDLER_OF[kind]
             if role == EXECUTOR:

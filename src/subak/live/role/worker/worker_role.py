@@ -48,7 +48,6 @@ from subak.federation.messages import (
     NOBODY,
     NOT_FREE,
     OVER,
-    POSTED,
     RAN_TOO_LONG,
     RECONFIGURE,
     START,
@@ -428,7 +427,7 @@ class WorkerRole(PlainRole):
             row["code"] = ending.code
             if ending.is_good:
                 row["reason"] = FINISHED_WELL
-            self.out.size[POSTED] = 0
+            self.out.counts.posted = 0
             report_end(self.workers, self.topology, number, self.out)
             self.hand_on()
 

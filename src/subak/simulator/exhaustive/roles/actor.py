@@ -181,10 +181,10 @@ class Actor:
         self.inbox.view(np.uint8)[:] = np.frombuffer(message, np.uint8)
         if self.role == GLOBAL_MASTER and self.inbox[0]["kind"] in NEWS:
             self.bring(entries)
-        self.out.size[0] = 0
+        self.out.counts.posted = 0
         kind = int(self.inbox[0]["kind"])
         self.serve[SUBMITTER if HANDLER[kind] == SUBMITTER else self.role](now, 1)
-        return self.out.row[: self.out.size[0]]
+        return self.out.row[: self.out.counts.posted]
 
     def bring(self, entries: bytes) -> None:
         """Let the copy of a ledger hold what the message in the inbox carries, and nothing else."""

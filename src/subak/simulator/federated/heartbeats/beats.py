@@ -22,6 +22,7 @@ import numpy as np
 from subak.federation.messages import BEAT, GLOBAL_MASTER, LOCAL_MASTER, NOTED, UPDATE
 from subak.federation.settings import Federation
 from subak.marks import inlined, noinline
+from subak.records import Numbers
 from subak.simulator.federated.delay_line import (
     PUT,
     TAKEN,
@@ -35,14 +36,38 @@ from subak.simulator.federated.delay_line import (
 )
 
 TOUCHED = -1  # of `owed`: something has arrived there since it was last looked at
-# round
-(HEARTBEAT, DELAY, BEAT_SECONDS, UPDATE_SECONDS, NOTED_SECONDS,  # as they were set
- BINADE_END, STEP, HEARD, ANSWERED, TURN, LENGTH,  # as they are in the binade of the present
- LAST, NEXT_BEAT) = range(13)
-# size
-IS_ON, MASTERS, FIRST_MASTER, FIRST_LOCAL, EVENTS_A_ROUND, UNSETTLED, PASSED = range(7)
 ROUNDS_MAX = 100_000  # of each local master that are passed over at once
 UNSETTLED_MAX = 1 << 30  # rounds that are passed over before they are all accounted for
+
+
+class Round(Numbers):
+    """What is known of a round, in seconds."""
+
+    heartbeat: float  # as it was set, likewise those before binade_end
+    delay: float
+    beat_seconds: float  # of service
+    update_seconds: float
+    noted_seconds: float
+    binade_end: float  # of the present, -inf where nothing is known; those below hold within it
+    step: float  # from a round to the next
+    heard: float  # from its beginning until an update has been served
+    answered: float  # and until the answers arrive
+    turn: float  # what one answer takes
+    length: float  # of all
+    last: float  # when the last of all that were passed over began
+    next_beat: float  # when the first timer in line goes off, inf if there is none
+
+
+class BeatCounts(Numbers):
+    """Whether heartbeats are passed over, and how many."""
+
+    is_on: int
+    masters: int  # global masters
+    first_master: int  # address, likewise the next
+    first_local: int
+    events_a_round: int
+    unsettled: int  # rounds passed over since all were accounted for
+    passed: int  # rounds, ever
 
 
 class Beats(NamedTuple):
@@ -51,19 +76,14 @@ class Beats(NamedTuple):
     line: DelayLine  # timers: an event's item is its message's slot, its place the number of its local master
     last: np.ndarray  # float64[local_master], when the last of its rounds that were passed over began; -1 once that is
     # noted everywhere
-    round: np.ndarray  # float64[13], seconds: HEARTBEAT ... NOTED_SECONDS of service; BINADE_END, -inf where nothing is
-    # known; STEP from a round to the next; HEARD, ANSWERED: from its beginning until an update has been served, and the
-    # answers arrive; TURN, what one answer takes; LENGTH, of all; LAST, when the last of all that were passed over
-    # began; NEXT_BEAT, when the first timer in line goes off, inf if there is none
-    size: np.ndarray  # int64[7]: IS_ON, MASTERS (global masters), FIRST_MASTER and FIRST_LOCAL (addresses),
-    # EVENTS_A_ROUND, UNSETTLED (rounds passed over since all were accounted for), PASSED (ever)
+    round: Round
+    counts: BeatCounts
 
 
 def build_beats(local_masters: int) -> Beats:
     """Return an empty line for the timers of *local_masters*; every heartbeat is made."""
-    seconds = np.zeros(13)
-    seconds[NEXT_BEAT], seconds[BINADE_END] = np.inf, -np.inf
-    return Beats(build_line(local_masters), np.full(max(local_masters, 2), -1.0), seconds, np.zeros(7, np.int64))
+    unknown = Round(next_beat=np.inf, binade_end=-np.inf)
+    return Beats(build_line(local_masters), np.full(max(local_masters, 2), -1.0), unknown, BeatCounts())
 
 
 def arm_beats(
@@ -78,12 +98,12 @@ def arm_beats(
     same = settings.delay_law == "constant" and np.unique(charged).size == 1
     if not same or math.isfinite(settings.retry) or math.isinf(settings.heartbeat):
         return
-    beats.size[IS_ON] = 1
-    beats.size[MASTERS] = first[LOCAL_MASTER] - first[GLOBAL_MASTER]
-    beats.size[FIRST_MASTER], beats.size[FIRST_LOCAL] = first[GLOBAL_MASTER], first[LOCAL_MASTER]
-    beats.round[HEARTBEAT], beats.round[DELAY] = settings.heartbeat, settings.delay
-    beats.round[BEAT_SECONDS], beats.round[NOTED_SECONDS] = service[BEAT], service[NOTED]
-    beats.round[UPDATE_SECONDS] = service[UPDATE] + part[UPDATE] * charged[0]
+    beats.counts.is_on = 1
+    beats.counts.masters = first[LOCAL_MASTER] - first[GLOBAL_MASTER]
+    beats.counts.first_master, beats.counts.first_local = first[GLOBAL_MASTER], first[LOCAL_MASTER]
+    beats.round.heartbeat, beats.round.delay = settings.heartbeat, settings.delay
+    beats.round.beat_seconds, beats.round.noted_seconds = service[BEAT], service[NOTED]
+    beats.round.update_seconds = service[UPDATE] + part[UPDATE] * charged[0]
 
 
 # -- the line of timers ------------------------------------------------------------------------------------------------
@@ -99,7 +119,7 @@ def may_join_beats(beats: Beats, time: float) -> bool:
 def join_beats(beats: Beats, time: float, sequence: int, slot: int, local: int) -> None:
     """Put the timer of a local master in."""
     if is_empty(beats.line):
-        beats.round[NEXT_BEAT] = time
+        beats.round.next_beat = time
     join(beats.line, time, sequence, slot, local)
 
 
@@ -113,7 +133,7 @@ def take_beat(beats: Beats) -> None:
 @inlined
 def note_next(beats: Beats) -> None:
     """Note when the first timer goes off."""
-    beats.round[NEXT_BEAT] = np.inf if is_empty(beats.line) else event_at(beats.line, beats.line.size[TAKEN])["time"]
+    beats.round.next_beat = np.inf if is_empty(beats.line) else event_at(beats.line, beats.line.size[TAKEN])["time"]
 
 
 def timers(beats: Beats) -> np.ndarray:
@@ -136,20 +156,20 @@ def moved(seconds: float, unit: float) -> float:
 @noinline
 def measure_round(beats: Beats, time: float) -> None:
     """Note what a round takes that begins in the binade of *time*; LENGTH is inf where none is to be passed over."""
-    of, unit, masters = beats.round, 0.0, beats.size[MASTERS]
-    of[BINADE_END], of[LENGTH] = time, np.inf
+    of, unit, masters = beats.round, 0.0, beats.counts.masters
+    of.binade_end, of.length = time, np.inf
     if time <= 0.0:
         return
     _, exponent = math.frexp(time)
-    of[BINADE_END], unit = math.ldexp(1.0, exponent), math.ldexp(1.0, exponent - 53)
-    began, delay = moved(of[BEAT_SECONDS], unit), moved(of[DELAY], unit)
-    served, of[TURN] = moved(of[UPDATE_SECONDS], unit), moved(of[NOTED_SECONDS], unit)
-    of[STEP], of[HEARD] = began + moved(of[HEARTBEAT], unit), began + delay + served
-    of[ANSWERED] = of[HEARD] + delay
-    if of[STEP] < np.inf:
-        of[LENGTH] = of[ANSWERED] + masters * of[TURN]
-    beats.size[EVENTS_A_ROUND] = 1 + masters * (1 + (masters > 1 and served > 0.0)) + masters * (
-        1 + (masters > 1 and of[TURN] > 0.0))
+    of.binade_end, unit = math.ldexp(1.0, exponent), math.ldexp(1.0, exponent - 53)
+    began, delay = moved(of.beat_seconds, unit), moved(of.delay, unit)
+    served, of.turn = moved(of.update_seconds, unit), moved(of.noted_seconds, unit)
+    of.step, of.heard = began + moved(of.heartbeat, unit), began + delay + served
+    of.answered = of.heard + delay
+    if of.step < np.inf:
+        of.length = of.answered + masters * of.turn
+    beats.counts.events_a_round = 1 + masters * (1 + (masters > 1 and served > 0.0)) + masters * (
+        1 + (masters > 1 and of.turn > 0.0))
 
 
 # -- what rounds cost --------------------------------------------------------------------------------------------------
@@ -192,12 +212,12 @@ def settle(
     beats: Beats, owed: np.ndarray, busy: np.ndarray, worked: np.ndarray, queued: np.ndarray, address: int
 ) -> None:
     """Account for the rounds at a master that were passed over. The columns are those of the network."""
-    rounds, of, masters = owed[address], beats.round, beats.size[MASTERS]
+    rounds, of, masters = owed[address], beats.round, beats.counts.masters
     owed[address] = 0
-    if address < beats.size[FIRST_LOCAL]:
-        worked[address] = add_rounds(worked[address], of[UPDATE_SECONDS], 0.0, 0.0, 0, rounds)
-        busy[address] = max(busy[address], of[LAST] + of[HEARD])
+    if address < beats.counts.first_local:
+        worked[address] = add_rounds(worked[address], of.update_seconds, 0.0, 0.0, 0, rounds)
+        busy[address] = max(busy[address], of.last + of.heard)
     else:
-        worked[address] = add_rounds(worked[address], of[BEAT_SECONDS], of[NOTED_SECONDS], 0.0, masters, rounds)
-        queued[address] = add_rounds(queued[address], 0.0, 0.0, of[TURN], masters, rounds)
-        busy[address] = max(busy[address], beats.last[address - beats.size[FIRST_LOCAL]] + of[LENGTH])
+        worked[address] = add_rounds(worked[address], of.beat_seconds, of.noted_seconds, 0.0, masters, rounds)
+        queued[address] = add_rounds(queued[address], 0.0, 0.0, of.turn, masters, rounds)
+        busy[address] = max(busy[address], beats.last[address - beats.counts.first_local] + of.length)

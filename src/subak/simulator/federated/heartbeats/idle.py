@@ -10,20 +10,8 @@ from subak.marks import inlined, noinline
 from subak.simulator.engine.heap import SEQUENCE
 from subak.simulator.federated.delay_line import PUT, TAKEN, event_at
 from subak.simulator.federated.heartbeats.beats import (
-    ANSWERED,
-    BEAT_SECONDS,
-    BINADE_END,
-    FIRST_LOCAL,
-    FIRST_MASTER,
-    HEARD,
-    HEARTBEAT,
-    LAST,
-    LENGTH,
-    MASTERS,
     ROUNDS_MAX,
-    STEP,
     TOUCHED,
-    TURN,
     Beats,
     note_next,
 )
@@ -57,9 +45,9 @@ def hear_all(tables: IdleTables) -> None:
     beats, of = tables.beats, tables.beats.round
     for number in range(beats.last.size):
         if beats.last[number] >= 0.0:
-            for master in range(beats.size[MASTERS]):
-                hear(tables.locals[number], tables.masters[master], master, beats.last[number] + of[HEARD],
-                     beats.last[number] + of[ANSWERED] + (master + 1) * of[TURN])
+            for master in range(beats.counts.masters):
+                hear(tables.locals[number], tables.masters[master], master, beats.last[number] + of.heard,
+                     beats.last[number] + of.answered + (master + 1) * of.turn)
             beats.last[number] = -1.0
 
 
@@ -72,25 +60,25 @@ def pass_over(tables: IdleTables, horizon: float) -> int:
     beats, of = tables.beats, tables.beats.round
     line, count = beats.line, beats.line.size[PUT] - beats.line.size[TAKEN]
     first = float(event_at(line, line.size[TAKEN])["time"])
-    horizon = min(horizon, of[BINADE_END], first + ROUNDS_MAX * of[STEP])
-    for master in range(beats.size[MASTERS]):
+    horizon = min(horizon, of.binade_end, first + ROUNDS_MAX * of.step)
+    for master in range(beats.counts.masters):
         if not may_be_told(tables, master):
             return 0
     once, end = 0, first
-    while once < count and end + of[LENGTH] < horizon and is_settled(tables, once):
+    while once < count and end + of.length < horizon and is_settled(tables, once):
         begin, once = end, once + 1
-        end = float(event_at(line, line.size[TAKEN] + once)["time"]) if once < count else first + of[STEP]
-        if begin + of[LENGTH] >= end:
+        end = float(event_at(line, line.size[TAKEN] + once)["time"]) if once < count else first + of.step
+        if begin + of.length >= end:
             once -= 1
             break
     if once == 0:
         return 0
     rounds, more = 1, once
     if once == count:
-        rounds = rounds_before(first + of[LENGTH], of[STEP], horizon)
+        rounds = rounds_before(first + of.length, of.step, horizon)
         more = 1
-        while more < count and float(event_at(line, line.size[TAKEN] + more)["time"]) + of[LENGTH] + (
-            rounds - 1) * of[STEP] < horizon:
+        while more < count and float(event_at(line, line.size[TAKEN] + more)["time"]) + of.length + (
+            rounds - 1) * of.step < horizon:
             more += 1
     return move_on(tables, count, rounds, more)
 
@@ -98,7 +86,7 @@ def pass_over(tables: IdleTables, horizon: float) -> int:
 @inlined
 def may_be_told(tables: IdleTables, master: int) -> bool:
     """Whether heartbeats change nothing at a global master, which is looked at when something has arrived there."""
-    address = tables.beats.size[FIRST_MASTER] + master
+    address = tables.beats.counts.first_master + master
     if tables.owed[address] == TOUCHED and waits_for_news(tables.masters[master], tables.rules):
         tables.owed[address] = 0
     return bool(tables.owed[address] != TOUCHED)
@@ -109,9 +97,9 @@ def is_settled(tables: IdleTables, place: int) -> bool:
     """Whether the local master whose timer is at a place in line has no news for anybody, likewise."""
     beats = tables.beats
     number = event_at(beats.line, beats.line.size[TAKEN] + place)["place"]
-    address = beats.size[FIRST_LOCAL] + number
+    address = beats.counts.first_local + number
     if tables.owed[address] == TOUCHED:
-        for master in range(beats.size[MASTERS]):
+        for master in range(beats.counts.masters):
             if not has_no_news(tables.locals[number], tables.masters[master], master):
                 return False
         tables.owed[address] = 0
@@ -136,20 +124,20 @@ def move_on(tables: IdleTables, count: int, rounds: int, more: int) -> int:
     line, taken, passed = beats.line, beats.line.size[TAKEN], 0
     for place in range(count if rounds > 1 else more):
         event, own = event_at(line, taken + place), rounds - (place >= more)
-        last = float(event["time"]) + (own - 1) * of[STEP]
-        tables.owed[beats.size[FIRST_LOCAL] + event["place"]] += own
+        last = float(event["time"]) + (own - 1) * of.step
+        tables.owed[beats.counts.first_local + event["place"]] += own
         beats.last[event["place"]] = last
-        event["time"], event["sequence"] = last + of[BEAT_SECONDS] + of[HEARTBEAT], tables.events[SEQUENCE]
+        event["time"], event["sequence"] = last + of.beat_seconds + of.heartbeat, tables.events[SEQUENCE]
         passed += own
         if place == more - 1:
-            of[LAST] = last
+            of.last = last
     tables.events[SEQUENCE] += 1
     for _ in range(more):
         line.event[line.size[PUT] & (line.event.size - 1)] = event_at(line, line.size[TAKEN])
         line.size[TAKEN] += 1
         line.size[PUT] += 1
     note_next(beats)
-    for master in range(beats.size[MASTERS]):
-        tables.owed[beats.size[FIRST_MASTER] + master] += passed
+    for master in range(beats.counts.masters):
+        tables.owed[beats.counts.first_master + master] += passed
         note_beats(tables.masters[master], tables.rules, passed)
     return passed
