@@ -26,8 +26,8 @@ KILLS ?= 200
 SEEDS ?= 10
 SECONDS ?= 90
 
-.PHONY: help demo demo-live study test lint docs bench mutants planted conditions plain chaos clean test-hosts chaos-hosts \
-	test-package test-versions
+.PHONY: help demo demo-live study test lint ruff types bench-types imports reference docs bench mutants planted \
+	conditions plain chaos clean test-hosts chaos-hosts test-package test-versions
 .DEFAULT_GOAL := help
 
 help:
@@ -46,8 +46,8 @@ study: .venv/installed
 # One more process of tests than cores: those of the live half wait for timers. With two more it took as long.
 # Tests start some hundred processes: each would compile the package's modules again where Python does not keep them,
 # and each process of pytest those of the tests, which takes half of the time to collect them.
-test: lint
-	$(BIN)/python docs/make_reference.py --check
+test: .venv/installed-dev
+	@$(MAKE) --no-print-directory -j 2 ruff types bench-types imports reference
 	$(BIN)/python -m compileall -q src
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
@@ -56,11 +56,24 @@ BENCHES_TYPED := --config-file= --cache-dir=.mypy_cache/bench --check-untyped-de
 	--follow-imports=silent --disable-error-code=arg-type --disable-error-code=operator \
 	--disable-error-code=assignment --disable-error-code=return-value --disable-error-code=union-attr
 
+# Each takes one core, the types longest: two at a time take half as long.
 lint: .venv/installed-dev
+	@$(MAKE) --no-print-directory -j 2 ruff types bench-types imports
+
+ruff: .venv/installed-dev
 	$(BIN)/ruff check
+
+types: .venv/installed-dev
 	$(BIN)/mypy
+
+bench-types: .venv/installed-dev
 	MYPYPATH=bench $(BIN)/mypy $(BENCHES_TYPED) bench/*.py
+
+imports: .venv/installed-dev
 	$(BIN)/lint-imports
+
+reference: .venv/installed-dev
+	$(BIN)/python docs/make_reference.py --check
 
 docs: .venv/installed-dev
 	$(BIN)/python docs/make_reference.py

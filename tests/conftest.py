@@ -51,12 +51,15 @@ def pytest_addoption(parser):
 
 
 # Files that take a while: they begin first, so that no process is left alone with one of them at the end.
-# Both processes would wait for the same kernel if both began with those who compile the same, so these alternate.
-LONG = ("torture", "federated_runs", "backfill", "docs", "page_layout_in_chromium", "cli", "fuzz_input", "policy",
-        "chunks_federated", "lotes_dispatch", "chaos", "engine_against_twin", "chunks", "lotes_open", "up",
-        "pages_of_hostile_strings", "fit", "live_torture", "recorded", "study", "page_in_chromium", "kill_nine",
-        "exhaustive", "roles_apart", "bound", "queue_order", "delay_scheduling", "plan", "generate", "fair_orders",
-        "live_processes", "sampled", "start", "api", "tune", "cli_out", "names", "reproduce_mch", "reproduce_lotes")
+# All processes would wait for the same kernel if they began with those that compile the same, so these alternate.
+# A file belongs here from some 10 processor seconds on, in an empty cache of kernels; --durations=0 says which do.
+LONG = ("torture", "quirks", "kernel_arrays", "fuzz_input", "page_layout_in_chromium", "docs", "without_compiler",
+        "backfill", "kernel_switch", "cli", "clusters", "policy", "chunks_federated", "lotes_dispatch", "chaos",
+        "engine_against_twin", "chunks", "lotes_open", "up", "fair_orders", "layouts", "pages_of_hostile_strings",
+        "fit", "gangs", "live_torture", "sampled", "live_cli", "recorded", "study", "page_in_chromium", "kill_nine",
+        "exhaustive", "roles_apart", "bound", "live_processes", "sizing", "reproduce_google_like", "queue_order",
+        "delay_scheduling", "walks", "plan", "generate", "kernel_cache", "site", "start", "api", "tune", "cli_out",
+        "names", "readers_google2011", "golden", "reproduce_mch", "reproduce_lotes")
 
 
 def pytest_collection_modifyitems(items):
