@@ -692,12 +692,33 @@ def test_ctrl_c_of_a_wait_says_which_jobs_go_on(serving, run, write, monkeypatch
     assert err.endswith("no longer followed; 2 tasks go on; subak cancel g0-0.0 g0-2.0 ends them\n")
 
 
+def test_ctrl_c_of_logs_names_only_what_goes_on(serving, run, write, monkeypatch):
+    run("submit", write(job("[sleep]", "stays"), "a.yaml"), write(job("[sleep]", "gone"), "b.yaml"))
+
+    def meanwhile(*_):
+        run("cancel", "g0-1")
+        interrupted()
+
+    monkeypatch.setattr("subak.cli.live.follow.follow_together", meanwhile)
+    assert run("logs", "-f", "stays", "gone")[0::2] == (
+        130, "subak: no longer followed; stays goes on; subak cancel stays ends it\n")
+    run("cancel", "stays")
+    assert run("logs", "-f", "g0-0", "g0-1")[2].endswith("subak: no longer followed; all have ended\n")
+
+
+def test_logs_of_what_has_failed_end_with_how(serving, run, write):
+    run("submit", write(job("['false']", name="bad"), "bad.yaml"), "--wait")
+    assert run("logs", "bad")[0::2] == (
+        0, "subak: g0-0.0 has written nothing (failed)\nsubak: bad failed: exit code 1\n")
+
+
 @pytest.mark.parametrize(("arguments", "name", "words"), [
     (("down", "lab"), "stop", "subak down lab waits again for its end"),
     (("up", "lab", "--detach"), "start_detached", "what was started goes on, and subak down lab ends it")])
 def test_ctrl_c_of_up_and_down_says_that_they_go_on(run, monkeypatch, arguments, name, words):
     monkeypatch.setattr(f"subak.live.up.control.{name}", interrupted)
-    assert run(*arguments) == (130, "", f"subak: interrupted; {words}\n")
+    code, out, err = run(*arguments)
+    assert (code, out, err.splitlines()[-1]) == (130, "", f"subak: interrupted; {words}")
 
 
 # -- looking -----------------------------------------------------------------------------------------------------------
@@ -830,7 +851,7 @@ def test_logs_say_where_nothing_was_written(serving, run, write):
     assert err == ("subak: g0-0.0 runs, and has written nothing yet; a program may keep back what it prints, as Python "
                    "does without PYTHONUNBUFFERED=1\n")
     serving.do(serving.services["g0"].finish("g0-0.0"))
-    assert run("logs", "g0-0.0") == (0, "", "subak: g0-0.0 is finished, and has written nothing\n")
+    assert run("logs", "g0-0.0") == (0, "", "subak: g0-0.0 has written nothing (finished)\n")
     serving.do(serving.services["g0"].write("g0-0.0", b"oops\n", "stderr"))
     assert run("logs", "g0-0.0")[2] == "subak: g0-0.0, standard error:\noops\n"
 
@@ -1111,9 +1132,9 @@ def test_cancel_and_preempt(serving, run, write):
     code, _, err = run("preempt", "g0-0.1")
     assert (code, err) == (5, "subak: task g0-0.1 does not run: it is ended\n")
     code, out, err = run("cancel", "g0-0.1")
-    assert (code, out, err) == (5, "", "subak: g0-0.1 has ended already: it is cancelled\n")
+    assert (code, out, err) == (5, "", "subak: g0-0.1 has ended already (cancelled)\n")
     assert run("cancel", "g0-0")[1] == "g0-0 is cancelled; tasks of g0-0: 2 cancelled\n"
-    assert run("cancel", "g0-0")[0::2] == (5, "subak: g0-0 has ended already: it is cancelled\n")
+    assert run("cancel", "g0-0")[0::2] == (5, "subak: g0-0 has ended already (cancelled)\n")
 
 
 def test_explain_says_where_the_output_of_a_failed_task_is(serving, run, write):

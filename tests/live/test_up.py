@@ -27,6 +27,7 @@ from subak.live.up.plan import Wish, files_of, parse_capacity, parse_queue, plan
 HOME = {"HOME": "/nonexistent"}
 OF_BEFORE = "1 job from before goes on (subak list); subak cancel --all ends it"
 STOPPED = "1 running task was stopped; it starts again from the beginning at subak up"
+KEEPS = ": all processes have ended; it keeps all jobs for the next subak up, until you delete it"
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +251,7 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     assert code == 0
     waits = [line.split(" ", 1)[1] for line in out.splitlines() if "waiting for" in line]
     assert waits == ["waiting for workers", "waiting for tasks", "waiting for masters"]
-    assert out.endswith(" all processes have ended\n")
+    assert out.endswith(f"{KEEPS}\n")
     assert f" {STOPPED}\n" in out
     assert left(lab.folder) == []
     assert lab.stamps("long.0.end") == []
@@ -319,7 +320,7 @@ def _what_was_killed_runs_again_detached(lab, later, began):
                             f'grace_period: 10m\ncommand: [sh, -c, "{script}"]\n')
         until((lab.folder / "deaf").exists)
     down = lab.command("down", lab.folder, "--now")
-    assert down.communicate(timeout=PATIENCE_S)[0] == f"{STOPPED}\n{lab.folder}: all processes have ended\n"
+    assert down.communicate(timeout=PATIENCE_S)[0] == f"{STOPPED}\n{lab.folder}{KEEPS}\n"
     assert down.returncode == 0
     assert left(lab.folder) == []
     assert job.id.startswith("g0-")

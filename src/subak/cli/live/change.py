@@ -80,7 +80,7 @@ def _cancel(federation: "Client", id: str, output: Output) -> None:
     """Cancel a job or a task. Raises RefusedError for one that has ended."""
     now = job_or_task(federation, id, take="open")
     if now.state == TASK_ENDED:
-        raise RefusedError(f"{now.id} has ended already: it is {now.outcome}")
+        raise RefusedError(f"{now.id} has ended already ({now.outcome})")
     _show(now.id, federation.cancel(now.id), output)
 
 

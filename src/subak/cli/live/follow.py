@@ -1,7 +1,7 @@
 """`subak logs` and `subak watch`: follow a task's output and a job's progress."""
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, if_i
 from subak.cli.live.show import counts_text, ending_text, going_on, remark, show, standing
 from subak.cli.live.side_by_side import ended, follow_together, labels_of
 from subak.cli.live.writing import OutputWriter, follow_streams, stream_of, write_attempts
-from subak.errors import InputError
+from subak.errors import InputError, SubakError
 from subak.live.api.errors import UnavailableError
 from subak.live.api.models import FINISHED, STREAMS, TASK_ENDED, TASK_RUNNING, JobView, LogChunk, TaskView
 from subak.report.console import echo
@@ -23,6 +23,7 @@ from subak.report.number_text import counted
 
 if TYPE_CHECKING:
     from subak.live.client import Client
+    from subak.live.client.settings import ClientSettings
 
 PAUSE_S = 0.2  # between two lines of a job that changes all the time
 TAIL_LINES_MAX, ATTEMPTS_MAX = 1 << 31, 2**63 - 1
@@ -67,9 +68,11 @@ def logs(
     if stdout and stderr:
         raise InputError("--stdout: goes without --stderr; both streams are shown where neither is given")
     streams = tuple(name for name, only in (("stdout", stdout), ("stderr", stderr)) if only) or STREAMS
+    followed: dict[str, JobView | TaskView] = {}
     with opened(client) as federation, if_interrupted(
-            lambda: f"no longer followed; {going_on(ids)}" if follow else "interrupted"):
-        found = [*{each.id: each for each in [job_or_task(federation, id) for id in ids]}.values()]
+            lambda: _no_longer(federation.settings, followed or dict.fromkeys(ids)) if follow else "interrupted"):
+        followed |= {id: job_or_task(federation, id) for id in ids}
+        found = [*{each.id: each for each in followed.values()}.values()]
         if follow and len(found) > 1:
             _follow_several(federation, found, raw, attempt, tail, streams)
             return
@@ -85,9 +88,29 @@ def logs(
         wholes = [_write_one(federation, each, follow, write, len(found) == 1) for each in found]
         if not all(wholes):
             raise CommandEndedError(exit_codes.NOT_NOW)
-        if follow and (end := ended(federation, found[0])).outcome != FINISHED:
-            remark([ending_text(end, _called(end), is_shown=True)])
+        ends = [ended(federation, each) if follow else each for each in found]
+        failed = [each for each in ends if each.state == TASK_ENDED and each.outcome != FINISHED]
+        remark(ending_text(each, _called(each), is_shown=True) for each in failed)
+        if follow and failed:
             raise CommandEndedError(exit_codes.OTHERWISE)
+
+
+def _no_longer(settings: "ClientSettings", followed: Mapping[str, JobView | TaskView | None]) -> str:
+    """Say which of what was followed, by what the user called it, goes on; where nobody answers, all are named."""
+    from subak.live.client import Client  # noqa: PLC0415  (as `opened`)
+
+    def is_open(found: JobView | TaskView | None) -> bool:
+        if found is None:
+            return True
+        now = federation.job(found.id) if isinstance(found, JobView) else federation.task(found.id)
+        return now.state != TASK_ENDED
+
+    try:
+        with Client(settings, patience_s=0.0) as federation:  # the other's connection is in the midst of an answer
+            names = [name for name, found in followed.items() if is_open(found)]
+    except SubakError:
+        names = list(followed)
+    return f"no longer followed; {going_on(names)}" if names else "no longer followed; all have ended"
 
 
 def _follow_several(federation: "Client", found: Sequence[JobView | TaskView], raw: bool, attempt: int, tail: int,
@@ -125,7 +148,7 @@ def _nothing(task: TaskView) -> str:
     if task.state == TASK_RUNNING:
         return (f"{task.id} runs, and has written nothing yet; a program may keep back what it prints, as Python does "
                 "without PYTHONUNBUFFERED=1")
-    return f"{task.id} is {standing(task.state, task.outcome)}, and has written nothing"
+    return f"{task.id} has written nothing ({standing(task.state, task.outcome)})"
 
 
 def _write_one(federation: "Client", found: JobView | TaskView, follow: bool, write: Callable[[str, bool], None],

@@ -149,10 +149,10 @@ def rerun(
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
-    """Submit jobs again, as they were: command, script, environment, folder, amounts, queue and name.
+    """Submit jobs again with the same command, environment, folder, amounts, queue and name.
 
-    All tasks run again, whether they finished or not, unless --failed says otherwise. A script that was submitted with
-    its text (it begins with #!) runs as it was then; any other file is read as it is now. Of several jobs of one name,
+    All tasks run again, whether they finished or not, unless --failed says otherwise. A script is read as it is now;
+    only one that begins with #! runs as it was when it was submitted. Of several jobs of one name,
     the latest runs again. A job that has not ended is refused without --force.
 
     - `subak rerun g0-17` prints the id of the new job.

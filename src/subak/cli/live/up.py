@@ -89,6 +89,7 @@ def _detach(folder: Path) -> None:
     from subak.live.up.picture import NO_MACHINE  # noqa: PLC0415
 
     began = time.monotonic()
+    remark([f"{folder}: starting; this takes some seconds"])
     arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
     with if_interrupted(lambda: f"interrupted; what was started goes on, and subak down {folder} ends it"):
         pid = start_detached(folder, arguments, READY_S)
@@ -124,4 +125,4 @@ def down(
         before = stop(folder, now, END_S)
     for words in before.stopped():
         echo(words)
-    echo(f"{folder}: all processes have ended")
+    echo(f"{folder}: all processes have ended; it keeps all jobs for the next subak up, until you delete it")
