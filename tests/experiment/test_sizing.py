@@ -3,6 +3,7 @@ import itertools
 import json
 import math
 import re
+import shlex
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -643,7 +644,14 @@ def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):
     lines += [f"{number}|{'gpu' if number % 4 == 0 else 'cpu'}|u{number}|{at + number // 4 * 100}|"
               f"{at + number // 4 * 100}|90|COMPLETED|cpu=1,mem=1G" for number in range(4, 44)]
     (tmp_path / "jobs.txt").write_text("\n".join(lines) + "\n")
-    assert run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")[0] == 0
+    code, converted, said = run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")
+    assert code == 0, said
+    following = next(line for line in converted.splitlines() if line.startswith("Next: subak size "))
+    words = shlex.split(following.removeprefix("Next: subak "))
+    assert words[2:6] == ["--only-queue", "cpu", "--kind", "cpu=16,memory=64Gi"]
+    assert "Size the other partitions apart: gpu." in converted
+    code, out, said = run(*words, *ONE)
+    assert code == 0 and out.startswith("Buy 1 machine of cpu=16,memory=64Gi in all: "), said
     asked = ("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", "--objective", "wait.max < 1s", *ONE)
     code, out, said = run(*asked)
     assert code == 0, said

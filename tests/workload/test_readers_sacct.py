@@ -9,6 +9,7 @@ from subak.experiment.sizing.size import partitions_of
 from subak.workload.readers import READERS
 from subak.workload.readers.files.stream import ignore_progress
 from subak.workload.readers.options import Options
+from subak.workload.readers.slurm.seen import count_nodes
 
 HEAD = "JobID|User|Account|Partition|Submit|Eligible|Start|Elapsed|Timelimit|State|NNodes|NTasks|ReqTRES|AllocTRES"
 MONDAY = 1704110400  # 2024-01-01 12:00 UTC
@@ -69,9 +70,42 @@ def test_a_dump_begins_with_its_first_end(tmp_path):
              job("4", submit=30, start=60, elapsed="00:00:10", state="RUNNING")]
     said = read(tmp_path, *lines).remarks["the dump begins"]
     assert said == ("2024-01-01 15:00:00+00:00, with its first end: of the 3.0 h before it lists only jobs that had "
-                    "not ended (3); --measure-from 10800 leaves them out of what is measured")
+                    "not ended (3); --measure-from 3h0m leaves them out of what is measured")
     assert "the dump begins" not in read(tmp_path, *lines, job("5", start=0, elapsed="00:59:00")).remarks
     assert "the dump begins" not in read(tmp_path, lines[-1]).remarks  # none has ended
+
+
+def test_the_old_cluster_is_seen(tmp_path):
+    """100 holds 4 + 4 cores on two nodes from 60 s, 101 two more cores from 90 s; 102 begins as 100 ends."""
+    head = HEAD + "|NodeList"
+    conversion = read(
+        tmp_path,
+        job("100", nodes="2", got="cpu=8,mem=16G,node=2") + "|n[09-10]",
+        job("101", start=90, got="cpu=2,mem=3G,node=1,gres/gpu=1") + "|gpu1",
+        job("102", start=3660, got="cpu=7,mem=16G,node=1") + "|n10",
+        job("103", start=8000, got="cpu=1,mem=1G,node=1") + "|rack[1-2]n[1,3-4]",
+        head=head,
+    )
+    said = conversion.remarks
+    assert said["most in use at once"] == (
+        "10 cores at 2024-01-01 12:01:30+00:00; 19 GiB of memory at 2024-01-01 12:01:30+00:00; "
+        "1 GPU at 2024-01-01 12:01:30+00:00"
+    )
+    assert said["widest job"] == "100: 8 cores, 16 GiB of memory on 2 nodes"
+    assert said["nodes named in NodeList"] == 3 + 6
+    assert "NodeList" not in str(said.get("columns that are not read"))
+    assert "nodes named in NodeList" not in read(tmp_path, job()).remarks
+
+
+def test_names_of_nodes_are_counted_once_and_not_beyond_bounds():
+    assert count_nodes(["n[1-3],m", "n2", "n[02]"]) == 5
+    assert count_nodes(["n[1-999999999]"]) == 0  # at once, without the names
+    assert count_nodes(["a[x", "]"]) == 2
+
+
+def test_a_dump_without_names_of_columns_is_told_how_to_get_them(tmp_path):
+    with pytest.raises(InputError, match=r"line 1: has values where the names .* --noheader\. Put .* cat jobs\.txt"):
+        read(tmp_path, job("101"), head=job())
 
 
 def test_what_stands_in_for_eligible_is_said(tmp_path):

@@ -7,6 +7,7 @@ import polars as pl
 from rich.progress import BarColumn, DownloadColumn, SpinnerColumn, TimeRemainingColumn
 from rich.table import Table
 
+from subak.cli.commands.workloads.next_command import next_command
 from subak.errors import InputError
 from subak.output.writing import new_folder
 from subak.report.console import Console, bars, echo, waiting
@@ -18,6 +19,7 @@ from subak.workload.readers.rows import NEVER_STARTED
 from subak.workload.table import Workload
 
 OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map", "names": "--columns"}
+SACCT = "sacct"
 FIRST_TASKS_SHOWN = LINES_SHOWN = 3
 
 
@@ -46,6 +48,9 @@ def convert(trace_format: str, source: Path, out: Path, options: Options, overwr
     _say_load(conversion)
     _say_unstarted(conversion)
     echo(f"Wrote {out}" + (f" and {out / 'fleet'}" if conversion.fleet else ""))
+    if trace_format == SACCT:
+        for line in next_command(conversion.workload, out):
+            echo(line)
 
 
 def _named(conversion: Conversion, out: Path) -> Conversion:

@@ -64,9 +64,14 @@ def column_names(path: Path, dialect: Dialect) -> tuple[str, ...]:
 
 def guessed_separator(path: Path) -> str:
     """Return which of SEPARATORS the first line has most often, the comma where it has none."""
-    first = next(blocks(path), None)
-    head = b"" if first is None else first.text.lstrip(b"\n").partition(b"\n")[0]
+    head = head_line(path)
     return max(SEPARATORS, key=lambda sign: head.count(sign.encode()))
+
+
+def head_line(path: Path) -> bytes:
+    """Return the first line of a text file that is not empty; nothing of an empty file."""
+    first = next(blocks(path), None)
+    return b"" if first is None else first.text.lstrip(b"\n").partition(b"\n")[0]
 
 
 def text_rows(path: Path, dialect: Dialect, wanted: tuple[str, ...], advance: Advance) -> Iterator[Rows]:

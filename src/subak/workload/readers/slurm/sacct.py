@@ -34,23 +34,27 @@ says on which clocks. Unknown, None, 0 and 4294967295 are unknown. A `|` in JobN
   NODE_FAIL, BOOT_FAIL LOST; RUNNING CENSORED: it keeps the time that it had run.
 - The queue is partition/account/user, without what is missing. A column Priority is read where it is given: Slurm's of
   the last moment.
-- No fleet is written: the accounting names no machines that stood idle.
+- No fleet is written: the accounting names no machines that stood idle. NodeList only tells how many names of nodes
+  there are.
 
 Source: the manual page of sacct, https://slurm.schedmd.com/sacct.html (24.11).
 """
 import itertools
 import math
+import re
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
 from subak.errors import InputError
+from subak.quantities import MINUTE_S
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.days import HOUR_S
 from subak.workload.readers.conversion import Conversion, Reader, account_of, dropped_of, kept_load, notes
-from subak.workload.readers.files.delimited import Dialect, column_names, listed, text_rows
+from subak.workload.readers.files.delimited import Dialect, column_names, head_line, is_parquet, listed, text_rows
 from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import (
@@ -77,6 +81,7 @@ from subak.workload.readers.rows import (
 )
 from subak.workload.readers.rulings import Ruling, with_ruling
 from subak.workload.readers.slurm.requests import COLUMNS, CPUS, held
+from subak.workload.readers.slurm.seen import seen
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 from subak.workload.readers.started import limit, never_started, since_1970
 from subak.workload.table import DUMP_BEGINS, QUEUES_ARE
@@ -84,7 +89,8 @@ from subak.workload.table import DUMP_BEGINS, QUEUES_ARE
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", 1e-3, "GPUs"))
 NEEDED = ("JobID", "Submit", "Start", "State")
 RAN = ("Elapsed", "End")  # one is needed
-OPTIONAL = (*RAN, "Cluster", "User", "Account", "Partition", "Priority", "Eligible", "Timelimit", *COLUMNS)
+OPTIONAL = (*RAN, "Cluster", "User", "Account", "Partition", "Priority", "Eligible", "Timelimit", "NodeList",
+            *COLUMNS)
 INSTANTS, DURATIONS = ("Submit", "Eligible", "Start", "End"), ("Elapsed", "Timelimit")
 LEVELS = ("Partition", "Account", "User")  # of queues
 PIPES = Dialect("|", free="JobName")
@@ -92,6 +98,7 @@ STEP, NO_TRES = "a step of a job", "what it asks for is unknown"
 NO_ESTIMATES = "none: no job that is kept has a Timelimit (sacct --format=...,Timelimit)"
 NO_ELIGIBLE = ("Submit: no job has Eligible (sacct --format=...,Eligible), so waits include the time that a job was "
                "held or depended on others")
+VALUE = re.compile(rb"[0-9]{4,}([_+.].*)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]+")  # a JobID or an instant, and no name
 HOURS_BEFORE = 1.0  # before the first end in a file: with more, it lists of earlier jobs only those still there
 STILL_RUNS = "still runs, and how long it has run is not given"
 AGAIN = "its job was submitted again later, or stands there twice"
@@ -109,6 +116,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read what sacct printed. Raises InputError when too much of it cannot be read, naming line and column."""
     refuse_zone(options.zone)
     single_file(source)
+    _refuse_unnamed(source)
     names = column_names(source, PIPES)
     _refuse_missing(source, names)
     wanted = tuple(name for name in (*NEEDED, *OPTIONAL) if name in names)
@@ -147,6 +155,14 @@ READER = Reader("a file that Slurm's sacct --parsable2 printed", single_file, re
                 frozenset({"arrival_min", "arrival_end", "amounts", "zone", "max_lost"}))
 
 
+def _refuse_unnamed(source: Path) -> None:
+    """Refuse a file whose first line is a job, not the names of columns."""
+    if not is_parquet(source) and any(VALUE.fullmatch(field) for field in head_line(source).split(b"|")):
+        raise InputError(f"{source}, line 1: has values where the names of its columns belong, as after sacct "
+                         "--noheader. Put the names before them, in the order of its --format: (echo "
+                         f"'JobID|Submit|Start|...'; cat {shlex.quote(source.name)}) > named.txt")
+
+
 def _refuse_missing(source: Path, names: tuple[str, ...]) -> None:
     missing = [name for name in NEEDED if name not in names]
     if len(names) == 1 and "JobID" in names[0].split():
@@ -179,11 +195,12 @@ def jobs_of(rows: Rows, options: Options) -> pl.DataFrame:
     amounts = held(texts, faults, options.amounts)
     add_amounts(faults, amounts, RESOURCES)
     state = state_word(pl.col("State"))
-    said = texts.select("line", "JobID", "Cluster", "User", "Account", "Partition", "AllocTRES", state=state,
-                        priority=priority.clip(0, 2**31 - 1).cast(pl.Int32).fill_null(0), outcome=outcome_of(state))
+    said = texts.select("line", "JobID", "Cluster", "User", "Account", "Partition", "AllocTRES", "NodeList",
+                        state=state, priority=priority.clip(0, 2**31 - 1).cast(pl.Int32).fill_null(0),
+                        outcome=outcome_of(state))
     names = [pl.col(name).str.replace_all("/", "_", literal=True) for name in LEVELS]
     found = pl.concat([said, times, amounts], how="horizontal").select(
-        "line", "JobID", "Cluster", *amounts.columns, "outcome", "priority", "skipped", "twice", "zoneless",
+        "line", "JobID", "Cluster", "NodeList", *amounts.columns, "outcome", "priority", "skipped", "twice", "zoneless",
         submit="Submit", late=pl.col("Eligible") > pl.col("Submit"),
         arrival=pl.max_horizontal("Submit", "Eligible"), recorded_start="Start",
         run_time=pl.coalesce("Elapsed", pl.col("End") - pl.col("Start")), spanned=pl.col("Elapsed").is_null(),
@@ -287,6 +304,7 @@ def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
     if len(clusters) > 1:
         said["clusters (their jobs and queues begin with the name)"] = listed(tuple(clusters))
     said |= clock_remarks(kept, origin) | _begins(kept, origin)
+    said |= seen(kept, origin, RESOURCES)
     if ignored:
         said["TRES that are not modelled"] = listed(tuple(ignored))
     if left:
@@ -303,8 +321,10 @@ def _begins(kept: pl.DataFrame, origin: float) -> dict[str, str]:
         return {}
     before = kept.filter(pl.col("arrival") < first)["job"].n_unique()
     at = instant_text(origin + first).removesuffix("+00:00" if kept["zoneless"].any() else "")
+    minutes = math.ceil(first / MINUTE_S)
     return {DUMP_BEGINS: f"{at}, with its first end: of the {hours:,.1f} h before it lists only jobs that had not "
-                         f"ended ({before:,}); --measure-from {math.ceil(first)} leaves them out of what is measured"}
+                         f"ended ({before:,}); --measure-from {minutes // 60}h{minutes % 60}m leaves them out of "
+                         "what is measured"}
 
 
 def _amounts_said(kept: pl.DataFrame, options: Options) -> str:
