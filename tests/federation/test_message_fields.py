@@ -1,15 +1,34 @@
 """Every message says what its kind says, and nothing else: the table of kinds and fields is what the handlers do."""
+import ast
+import inspect
+import textwrap
+
 import numpy as np
 import pytest
 
 from subak.federation.megha import roles
+from subak.federation.megha.roles import to_global_master, to_local_master, to_submitter
 from subak.federation.megha.transitions import TRANSITIONS
-from subak.federation.messages import ALWAYS, EXECUTOR, FIELDS, HANDLER, KINDS, MESSAGE, NOBODY
+from subak.federation.megha.worker_role import to_worker
+from subak.federation.messages import (
+    ALWAYS,
+    EXECUTOR,
+    FIELDS,
+    GLOBAL_MASTER,
+    HANDLER,
+    KINDS,
+    LOCAL_MASTER,
+    MESSAGE,
+    NOBODY,
+    SUBMITTER,
+    WORKER,
+)
 from subak.federation.settings import Federation
 from subak.simulator.engine.state import LOOP_DONE
 from subak.simulator.federated.architectures import ARCHITECTURES
 from subak.simulator.federated.simulate import open_federated
 from subak.simulator.torture.torture import build, next_event, random_case
+from test_torture import OF_THE_OTHERS
 
 UNSAID = dict.fromkeys(("task", "machine", "row", "shape", "queue", "owner", "victims", "handle"), NOBODY)  # else 0
 
@@ -54,3 +73,18 @@ def sent(architecture, seed):
         if why == LOOP_DONE:
             break
     return said
+
+
+def branches(function):
+    """Return the names with which a dispatch compares the kind of a message."""
+    (made,) = ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "py_func", function)))).body
+    return {name.id for node in ast.walk(made) if isinstance(node, ast.Compare) and ast.unparse(node.left) == "kind"
+            for said in node.comparators for name in ast.walk(said) if isinstance(name, ast.Name)}
+
+
+@pytest.mark.parametrize(("role", "dispatch"), [
+    (SUBMITTER, to_submitter), (GLOBAL_MASTER, to_global_master), (LOCAL_MASTER, to_local_master),
+    (WORKER, to_worker)], ids=lambda each: getattr(each, "__name__", ""))
+def test_every_kind_has_its_branch_in_the_dispatch_of_its_role(role, dispatch):
+    handled = {kind for kind, handler in zip(KINDS, HANDLER, strict=True) if handler == role}
+    assert handled - OF_THE_OTHERS - branches(dispatch) == set()

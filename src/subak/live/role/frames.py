@@ -37,7 +37,7 @@ class WireVersion(NamedTuple):
         return found is not None and (int(found[1]), found[2] or "little") == (self.major, self.order)
 
 
-# Minor: fields were added behind the others, with defaults. Major: all other changes. tests/test_layouts_on_wire.py
+# Minor: fields were added behind the others, with defaults. Major: all other changes. tests/live/test_wire_version.py
 # compares the layouts with those of the version, and says which number to raise.
 WIRE_VERSION = WireVersion(1, 0)
 # Bytes of a row in minor version 0: a peer's rows are as long, or longer by fields of later minor versions.
