@@ -650,6 +650,10 @@ def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):
     words = shlex.split(following.removeprefix("Next: subak "))
     assert words[2:6] == ["--only-queue", "cpu", "--kind", "cpu=16,memory=64Gi"]
     assert "Size the other partitions apart: gpu." in converted
+    assert run("simulate", tmp_path / "W", "--only-queue", "gpu", "--machines", 1, "--capacity", "cpu=1", "--capacity",
+               "memory=1Gi", "--out", tmp_path / "R")[0] == 0
+    for task, title in (("40", "task 9/0 (row 9)"), ("40/0", "task 9/0 (row 9)"), ("8", "task 8/0 (row 8)")):
+        assert title in run("explain", tmp_path / "R", task)[1]  # ids of the ten jobs are 4 to 40, by fours
     code, out, said = run(*words, *ONE)
     assert code == 0 and out.startswith("Buy 1 machine of cpu=16,memory=64Gi in all: "), said
     asked = ("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", "--objective", "wait.max < 1s", *ONE)

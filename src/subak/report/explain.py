@@ -45,11 +45,20 @@ def explain(folder: Path, task: str) -> Explanation:
     """
     run = _one_run(folder)
     workload = _workload(folder)
-    row, values = _find(run, task if TASK.fullmatch(task) else _by_name(workload, task))
+    row, values = _find(run, task if TASK.fullmatch(task) and not _is_id(run, workload, task) else _by_name(
+        workload, task))
     facts = [*_asked(workload, row, values), *_stood(values)]
     status = values["status"].replace("_", " ").lower()
     title = f"{run.label}: task {values['job']}/{values['index']} (row {row}) is {status}"
     return Explanation(title, facts, list(_why(run, row, values, workload)))
+
+
+def _is_id(run: Run, workload: Workload | None, task: str) -> bool:
+    """Whether a number is the id of a job, and of no row: logs count their jobs from far above."""
+    job, separator, _ = task.partition("/")
+    rows = pl.col("job").max() + 1 if separator else pl.len()
+    beyond = int(job) >= (run.tasks().select(rows).collect().item() or 0)
+    return beyond and workload is not None and job in workload.jobs["job"]
 
 
 def _one_run(folder: Path) -> Run:
@@ -82,7 +91,7 @@ def _find(run: Run, task: str) -> tuple[int, dict[str, Any]]:
 def _by_name(workload: Workload | None, task: str) -> str:
     """Return ``JOB/INDEX`` by rows for a task that is named by its job's id, as in the trace: NAME or NAME/INDEX.
 
-    An id that is a number follows ``job=``, since it would be read as a row.
+    An id that is the number of a row, too, follows ``job=``, since it would be read as a row.
     """
     if workload is None:
         raise InputError(f"task: must be JOB/INDEX, such as 17/0, or a row number, such as 1234; not {task!r}, since "
