@@ -251,7 +251,7 @@ def _what_dies_is_started_again_until_ctrl_c(lab, run, monkeypatch):
     assert code == 0
     waits = [line.split(" ", 1)[1] for line in out.splitlines() if "waiting for" in line]
     assert waits == ["waiting for workers", "waiting for tasks", "waiting for masters"]
-    assert out.endswith(f"{KEEPS}\n")
+    assert out.endswith(" all processes have ended\n")
     assert f" {STOPPED}\n" in out
     assert left(lab.folder) == []
     assert lab.stamps("long.0.end") == []

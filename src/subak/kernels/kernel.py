@@ -6,9 +6,8 @@ import functools
 from typing import Any
 
 from numba import config as numba_config
-from numba import types
+from numba import from_dtype, types
 from numba.extending import typeof_impl
-from numba.np.numpy_support import from_dtype
 
 from subak.kernels.switch import is_fast
 from subak.records import Numbers, dtype_of
