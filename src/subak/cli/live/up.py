@@ -89,7 +89,8 @@ def _detach(folder: Path) -> None:
     from subak.live.up.picture import NO_MACHINE  # noqa: PLC0415
 
     began = time.monotonic()
-    remark([f"{folder}: starting; this takes some seconds"])
+    if sys.stderr.isatty():
+        remark([f"{folder}: starting; this takes some seconds"])
     arguments = [each for each in sys.argv[2:] if each not in ("--detach", "-d")]
     with if_interrupted(lambda: f"interrupted; what was started goes on, and subak down {folder} ends it"):
         pid = start_detached(folder, arguments, READY_S)
