@@ -149,6 +149,18 @@ def test_every_format_is_in_the_help_of_convert_and_on_the_page_of_traces():
     assert [name for name in READERS if f"`{name}`" not in traces] == []
 
 
+def test_the_help_of_an_option_of_convert_names_the_formats_that_take_it():
+    """Where not nearly all of them do: `--from`, `--until` and `--max-lost` name none."""
+    field_of = {"from_": "arrival_min", "until": "arrival_end", "map_": "columns", "columns": "names"}
+    taken = {field for reader in READERS.values() for field in reader.options}
+    for name, parameter in inspect.signature(convert).parameters.items():
+        field = field_of.get(name, name)
+        takers = {format for format, reader in READERS.items() if field in reader.options}
+        if field in taken and field not in {"arrival_min", "arrival_end", "max_lost"}:
+            said = parameter.annotation.__metadata__[0].help.partition(":")[0]
+            assert set(said.split(", ")) == takers, name
+
+
 def test_the_page_of_a_published_table_says_what_that_table_is():
     pages = make_reference.reference()
     texts = {name: pages[f"formats/{name}.md"].partition("Read from")[2].partition("\n")[2] for name in READERS}

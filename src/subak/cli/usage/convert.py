@@ -57,15 +57,16 @@ def convert(
         metavar="NAME,...", show_default=False,
         help="table: the names of all columns, in order, if the file has no header.")] = "",
     blanks: Annotated[Blanks, typer.Option(
-        help="table: an empty amount is 0; or it is unknown, and its row is dropped.")] = "zero",
+        help="table, acme, pai2020, fdata, pm100, in2p3: an empty amount is 0; or it is unknown, and its row is "
+             "dropped.")] = "zero",
     gang: Annotated[bool, typer.Option("--gang", help="table: the tasks of a row start together.")] = False,
     amounts: Annotated[Amounts, typer.Option(
-        help="sacct, swf: the request of a job is its allocated amounts, if the file has them, or the amounts that its "
-             "user requested.")] = "allocated",
+        help="sacct, supercloud, swf: the request of a job is its allocated amounts, if the file has them, or the "
+             "amounts that its user requested.")] = "allocated",
     zone: Annotated[str, typer.Option(
         metavar="ZONE", show_default=False,
-        help="sacct, helios, table: the zone of times without one, such as Europe/Paris [default: times as they stand; "
-             "then hours that clocks skip or repeat go unnoticed].")] = "",
+        help="sacct, helios, table, fdata, pm100: the zone of times without one, such as Europe/Paris [default: times "
+             "as they stand; then hours that clocks skip or repeat go unnoticed].")] = "",
     max_lost: Annotated[str, typer.Option(
         metavar="SHARE", help="Refuse a trace if unreadable rows hold more than this share of its load.",
     )] = "10%",
