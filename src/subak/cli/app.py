@@ -61,7 +61,7 @@ COMMANDS = (
     _live("run", "submit", "Run one command in the federation, show its output, and end with its exit code.",
           {"allow_interspersed_args": False}),  # what follows a command is its own
     _live("rerun", "submit",
-          "Submit jobs again, as they were: command, script, environment, folder, amounts, queue and name."),
+          "Submit jobs again with the same command, environment, folder, amounts, queue and name."),
     _live("list", "jobs", "List jobs of all masters, the latest first."),
     _live("describe", "jobs", "Show everything about a job, a task or a machine."),
     _live("logs", "follow", "Print the output of tasks, or of all tasks of jobs."),
