@@ -463,7 +463,7 @@ def test_a_task_is_named_by_job_and_index_or_by_row(explained):
 
 
 def test_a_task_is_named_by_the_name_of_its_job(tmp_path):
-    """A name that is a number follows job=: 7 alone is a row."""
+    """A name that is a number is a row where there is one, else the name of a job; after job= it is always a name."""
     stages = [{"request": (1, 1)}, {"job": 1, "request": (1, 1)}, {"job": 2, "request": (1, 1)}]
     workload = staged(stages, [(0, 0, 5), (0, 0, 5), (1, 0, 5), (2, 0, 5)], TWO)
     named = workload.jobs.with_columns(job=pl.Series(["train", "7", "a/0"]))
@@ -474,15 +474,15 @@ def test_a_task_is_named_by_the_name_of_its_job(tmp_path):
     scenario = Scenario(workload=str(tmp_path / "in"), schedulers=["first-fit"])
     simulate_into(tmp_path / "R", scenario, "first-fit", 1, (workload, fleet))
     rows = {task: explain(tmp_path / "R", task).title.split("(")[1].split(")")[0]
-            for task in ("train/1", "job=7", "job=7/2", "a/0", "a/0/3", "job=a/0")}
-    assert rows == {"train/1": "row 1", "job=7": "row 2", "job=7/2": "row 2", "a/0": "row 3", "a/0/3": "row 3",
-                    "job=a/0": "row 3"}
+            for task in ("train/1", "7", "job=7", "job=7/2", "2", "a/0", "a/0/3", "job=a/0")}
+    assert rows == {"train/1": "row 1", "7": "row 2", "2": "row 2", "job=7": "row 2", "job=7/2": "row 2",
+                    "a/0": "row 3", "a/0/3": "row 3", "job=a/0": "row 3"}
     with pytest.raises(InputError, match="job train has 2 tasks: name one, from train/0 to train/1"):
         explain(tmp_path / "R", "train")
     with pytest.raises(InputError, match="job 0 has no task 8"):
         explain(tmp_path / "R", "train/8")
-    with pytest.raises(InputError, match="there is no row 7"):
-        explain(tmp_path / "R", "7")
+    with pytest.raises(InputError, match="there is no row 9"):
+        explain(tmp_path / "R", "9")
     (tmp_path / "in" / "jobs.parquet").unlink()
     with pytest.raises(InputError, match="which has the jobs' names, has gone or changed"):
         explain(tmp_path / "R", "train/1")
