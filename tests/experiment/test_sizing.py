@@ -599,6 +599,16 @@ def test_limits_that_no_size_copes_with_are_said():
         "up to 3 times too long no number up to 99 is.")
 
 
+@pytest.mark.parametrize(("longer", "is_said"), [(12, True), (8, False), (10, False)])
+def test_what_follows_an_answer_of_supposed_limits_is_said_to_be_of_exact_ones(longer, is_said):
+    """Where the larger number is that of longer limits, the sentences behind it are of another number."""
+    answer = Sized("cpu 1", 99, (), 10, supposed=Supposed("factor=3", longer, longer))
+    sizing = Sizing("W", "easy", ("wait.p95 < 10min",), (1,), "none", None, (answer,), 0, knows="run times")
+    said = list(sentences(sizing, answer))
+    assert ("The figures that follow are with exact run times as limits." in said) == is_said
+    assert answer.buy == max(10, longer)
+
+
 def test_the_scarcest_resource_is_named():
     sizes = (Size(2, None, (value_of([1.0]),), used=(0.25, 0.5), least_used=(0.2, 0.4)),)
     answer = Sized("cpu 1", 99, sizes, 2)

@@ -125,6 +125,8 @@ def _limits(sizing: Sizing, answer: Sized) -> Iterator[str]:
         yield (f"{less:,} or {more:,} machines: {lacks[0].lower()}{lacks[1:]}, and the answer depends on them. With "
                f"exact run times as limits {exact:,} are enough, with limits up to 3 times too long {longer:,}. The "
                "larger one is reported; a log with time limits decides.")
+        if longer > exact:
+            yield "The figures that follow are with exact run times as limits."
 
 
 def _binds(sizing: Sizing, answer: Sized) -> Iterator[str]:
