@@ -161,7 +161,6 @@ class Sizing(msgspec.Struct, frozen=True):
     partitions: tuple[str, ...] = ()  # queues that have nodes of their own, by what the trace says
     begins: str = ""  # what the trace says of jobs before it, where they are measured
     knows: str = ""  # what the scheduler knows of run times; empty where it goes by none
-    limits: bool = False  # whether the workload has time limits of its users
     recorded: Recorded | None = None  # None where the log knows no starts, or is of another load
 
 

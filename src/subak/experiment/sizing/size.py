@@ -62,8 +62,8 @@ def size(
     scenario = question.scenario
     objectives = [read_objective(text) for text in scenario.objectives]
     days, grown = _redrawn(scenario, workload), at_load(workload, scenario.load)
-    knows, limits = _knows(scenario, workload), used_estimates("", workload) == USER
-    supposes = bool(knows) and not limits and not scenario.estimates
+    knows = _knows(scenario, workload)
+    supposes = bool(knows) and used_estimates("", workload) != USER and not scenario.estimates
     answers = [_answer(_Sizes(question, place, candidate, submit, notify), objectives, (grown, limit), days, supposes)
                for place, candidate in enumerate(candidates)]
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
@@ -72,7 +72,7 @@ def size(
                   slurm_jobs(workload.gang_sizes(), len(workload.tasks)),
                   tuple(each.name for each in workload.resources), scenario.load, partitions_of(workload),
                   "" if scenario.measure_from is not None else _remark(workload, DUMP_BEGINS),
-                  knows, limits,
+                  knows,
                   recorded(scenario, (workload, candidates[0].machines(1)), objectives))
 
 

@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from subak.experiment.sizing.size import partitions_of
 from subak.workload.table import Workload
@@ -36,10 +37,11 @@ def _busiest(workload: Workload, partitions: tuple[str, ...]) -> tuple[str, np.n
     stage = workload.tasks["stage"].to_numpy()
     work = np.bincount(stage, workload.tasks["run_time"].to_numpy() * workload.requests[0][stage],
                        minlength=len(workload.stages))
-    queues = workload.jobs["queue"].gather(workload.stages["job"])
-    within = {each: ((queues == each) | queues.str.starts_with(f"{each}/")).to_numpy() for each in partitions}
-    most = max(partitions, key=lambda each: float(work[within[each]].sum()))
-    return most, within[most]
+    depth = max(each.count("/") for each in partitions) + 1
+    own = workload.jobs["queue"].str.split("/").list.head(depth).list.join("/").gather(workload.stages["job"])
+    most = str(pl.DataFrame({"own": own, "work": work}).group_by("own").agg(pl.col("work").sum())
+               .sort("work", "own", descending=[True, False])["own"][0])
+    return most, (own == most).to_numpy()
 
 
 def _amount(name: str, largest: float) -> str:
