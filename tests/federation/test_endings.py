@@ -67,10 +67,10 @@ def test_the_columns_of_tasks_say_how_each_ended():
     assert tasks["attempts_failed"].to_list() == [0, 1, 0, 0, 2, 0, 3, 0]
     assert tasks["status"].to_list() == ["FINISHED", *["GIVEN_UP"] * 5, "FINISHED", "GIVEN_UP"]
     assert tasks["reason"].to_list() == [
-        None, "its attempt failed with exit code 7", "its user cancelled it",
-        "its attempts were lost more often than they may be (2 times)",
+        None, "its attempt failed with exit code 7", "cancelled by a user",
+        "its attempts were lost more often than losses_max allows (2 times)",
         "none of its 2 attempts finished; the last ran for longer than it may (9 s)",
-        "it waited for longer than it may (60 s)", None, "a stage that it depends on failed"]
+        "it waited longer than its wait limit (60 s)", None, "a stage that it depends on failed"]
     gone = tasks.filter(pl.col("status") == "GIVEN_UP")
     for name in ("start", "finish", "machine", "communication"):
         assert gone[name].is_null().all(), name
@@ -86,7 +86,7 @@ def test_counts_of_a_run_say_how_its_tasks_ended():
     assert status_counts(tasks) == {**dict.fromkeys(STATUSES, 0), "FINISHED": 1, "GIVEN_UP": 3}
     assert [(each.status, each.reason, each.tasks) for each in reasons(tasks)] == [
         ("GIVEN_UP", "none of its 4 attempts finished; the last failed with exit code 1", 2),
-        ("GIVEN_UP", "its user cancelled it", 1)]
+        ("GIVEN_UP", "cancelled by a user", 1)]
 
 
 def test_a_task_between_two_attempts_says_so():

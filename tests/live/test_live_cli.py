@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import msgspec
 import pytest
@@ -17,11 +19,15 @@ from serving import Serving
 from subak.cli import app
 from subak.cli.live import jobs, up
 from subak.cli.live.change import _show
+from subak.cli.live.hints import hint
+from subak.cli.live.next_steps import _place
 from subak.cli.live.options import Output
+from subak.cli.live.show import cores_text
 from subak.cli.live.side_by_side import LabelledWriter, Labels
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
-from subak.live.api.models import Event, JobView, TaskCounts
+from subak.live.api.models import STANDS, Event, Free, JobView, StageView, TaskCounts, TaskState
+from subak.live.client.transport import Transport
 from subak.live.jobfile.command import FEED, from_script
 from subak.live.role.global_master import history
 from subak.live.tokens import PEOPLE, new_token
@@ -71,7 +77,7 @@ def test_submit_says_the_id_and_waits_when_asked(serving, run, write):
     assert code == 1
     assert out == "g0-1 a submitted to research/ada: 3 tasks\ng0-2 b submitted to research/ada: 1 task\n"
     assert sorted(err.splitlines()) == [
-        "subak: g0-1 a finished: 3 finished", "subak: g0-2 b failed: exit code 1; subak logs b shows its output"]
+        "subak: g0-1 a finished: 3 finished", "subak: g0-2 b failed: exit code 1; subak logs g0-2 shows its output"]
     assert run("submit", good, "--wait")[0] == 0
 
 
@@ -161,7 +167,7 @@ def test_only_failed_tasks_run_again_with_their_numbers(serving, run, write):
     run("submit", write(job(more=stages, name="two").replace("command: ['true']\n", "")))
     serving.do(service.finish("g0-4.2"))
     assert run("rerun", "--failed", "two")[0::2] == (
-        2, "subak: --failed: goes with jobs of one stage, and no gang, and g0-4 is another; subak rerun g0-4 runs all "
+        2, "subak: --failed: goes with jobs of one stage, and no gang, and g0-4 is another; subak rerun two runs all "
            "again\n")
 
 
@@ -176,7 +182,7 @@ def test_a_job_is_called_by_its_name_where_no_other_has_it(serving, run, write, 
     assert run("describe", "lab.3")[1].startswith("g0-5 lab.3: ")  # and not task 3 of lab
     assert run("describe", "m0")[1].startswith("m0: ")
     assert run("history", "train_0")[1].startswith("g0-0 train_0: ")
-    assert run("explain", "train_0.0")[1].startswith("g0-0.0 is ")
+    assert run("explain", "train_0.0")[1].startswith("g0-0.0 ")
     assert run("rerun", "lab-1")[1] == "g0-6 lab-1 submitted to research/ada: 1 task, as g0-2 was\n"
     assert run("watch", "absent")[0::2] == (3, "subak: there is no job called absent\n")
     assert run("preempt", "absent.1")[0::2] == (3, "subak: there is no job called absent.1\n")
@@ -225,7 +231,7 @@ def test_a_script_stands_for_its_job_and_a_mistyped_name_gets_a_hint(serving, ru
     for name in ("train_0.py", "./train_0.py", str(tmp_path / "train_0.py")):
         assert run("history", name)[1].startswith("g0-0 train_0: "), name
     assert run("describe", "train_0.py")[1].startswith("g0-0 train_0: ")
-    assert run("explain", "train_0.py")[1].startswith("g0-0.0 is ")
+    assert run("explain", "train_0.py")[1].startswith("g0-0.0 ")
     for arguments, code in ((("logs", "train0"), 3), (("rerun", "train_O"), 3), (("cancel", "trian_0"), 3)):
         assert run(*arguments) == (
             code, "", f"subak: there is no job called {arguments[1]}; did you mean 'train_0'?\n")
@@ -293,7 +299,7 @@ def test_submit_names_the_tasks_that_did_not_finish(serving, run, write):
     code, _, err = run("submit", write(job("[sleep]", more="tasks: 8\n")), "--wait", "--key", "k")
     assert code == 1
     assert err.splitlines() == [
-        "subak: g0-0 a failed: 6 finished, 1 failed, 1 cancelled; subak logs a shows its output",
+        "subak: g0-0 a failed: 6 finished, 1 failed, 1 cancelled; subak logs g0-0 shows its output",
         "subak: g0-0.3 failed: exit code 4",
         "subak: g0-0.6 cancelled: cancelled by its user"]
 
@@ -308,7 +314,7 @@ def test_what_no_machine_is_large_enough_for_is_warned_of_or_refused(serving, ru
     assert (code, out) == (0, "g0-0 a submitted to research/ada: 1 task\n")
     cure = ("subak: to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak "
             "down and subak up\n")
-    assert err == f"subak: g0-0: warning: {words}\n{cure}"
+    assert err == f"subak: g0-0: warning: {words}\n{cure.replace('subak: ', 'subak: --strict refuses such a job; ', 1)}"
     assert run("submit", write(job(more="resources: {cpu: 4}\n")), "--strict") == (
         0, "g0-1 a submitted to research/ada: 1 task\n", "")
     _, shown, err = run("list")
@@ -317,7 +323,7 @@ def test_what_no_machine_is_large_enough_for_is_warned_of_or_refused(serving, ru
     assert reason in " ".join(shown.split())
     assert shown.count("large enough") == 1
     _, why, err = run("explain", "g0-0")
-    assert why.splitlines()[:2] == ["g0-0.0 is waiting", f"why  it waits: {reason}"]
+    assert why.splitlines()[:2] == ["g0-0.0 waits", f"why  it waits: {reason}"]
     assert err == cure
 
 
@@ -502,6 +508,37 @@ def test_a_script_that_cannot_be_read_is_one_line(serving, run, write, monkeypat
 def test_python_keeps_nothing_back_unless_it_is_told_to(serving, run, options, value):
     run("run", "--detach", *options, "--", "make")
     assert serving.services["g0"].jobs_by_id["g0-0"].spec.stages[0].env["PYTHONUNBUFFERED"] == value
+
+
+def test_run_says_what_it_waits_for_where_no_machine_is_large_enough(serving, run):
+    later(serving, serving.services["g0"].cancel("g0-0"), 1.5)
+    code, _, err = run("run", "--cpu", "64", "--", "true")
+    assert (code, err.splitlines()[2]) == (130, (
+        "subak: g0-0 waits: no machine is large enough: it asks for cpu 64, the largest machine has cpu 4; Ctrl-C "
+        "cancels it"))
+
+
+@pytest.mark.parametrize(("request_", "words"), [
+    ({"cpu": 250}, "4 tasks of --cpu 250m share a core already; with a smaller --cpu more do"),
+    ({"cpu": 600, "tasks": 1}, "one task of --cpu 600m keeps a core to itself; with --cpu 0.5 two share one"),
+    ({"cpu": 1000}, 'with --cpu 0.25 four tasks share a core (docs/jobs.md, "Sharing a core")'),
+    ({"cpu": 4000}, "each task keeps 4 cores, however many threads it starts; with a smaller --cpu more run at once"),
+    ({"cpu": 1000, "memory": 9}, ""), ({"memory": 9}, ""), ({}, "")])
+def test_each_share_of_a_core_has_its_sentence(request_, words):
+    assert cores_text(request_) == words
+
+
+def test_machines_that_have_as_much_free_are_one_entry():
+    """A job waits that finds no place behind those above it, wherever the machines are counted together."""
+    def placed(stages, *free):
+        left = [Free(amounts={"cpu": cpu, "tasks": 9}, machines=count) for cpu, count in free]
+        return [_place(StageView(name="a", tasks=tasks, request={"cpu": cpu}, gang=gang), left)
+                for tasks, cpu, gang in stages], [(alike.amounts["cpu"], alike.machines) for alike in left]
+
+    assert placed([(5, 2, False)], (4, 3)) == ([5], [(0, 2), (2, 1)])
+    assert placed([(7, 2, False), (1, 1, False)], (4, 3), (1, 9)) == ([6, 1], [(0, 3), (0, 1), (1, 8)])
+    assert placed([(7, 2, True)], (4, 3)) == ([0], [(4, 3)])
+    assert placed([(1, 2, False)], (1, 9)) == ([0], [(1, 9)])
 
 
 SHARE = 'with --cpu 0.25 four tasks share a core (docs/jobs.md, "Sharing a core")'
@@ -704,6 +741,67 @@ def test_ctrl_c_of_logs_names_only_what_goes_on(serving, run, write, monkeypatch
         130, "subak: no longer followed; stays goes on; subak cancel stays ends it\n")
     run("cancel", "stays")
     assert run("logs", "-f", "g0-0", "g0-1")[2].endswith("subak: no longer followed; all have ended\n")
+
+
+def test_logs_without_a_name_are_those_of_the_latest_job_or_follow_all_that_are_open(serving, run, write, monkeypatch):
+    assert run("logs") == (3, "", "subak: there is no job yet: subak submit SCRIPT submits one\n")
+    assert run("logs", "-f") == (0, "", "subak: no job is open; subak list shows those that have ended\n")
+    run("submit", write(job("[echo, hello]", "first")), write(job("[echo, bye]", "last"), "last.yaml"))
+    assert run("logs") == (0, "bye\n", "subak: g0-1 last, the latest job:\n")
+    run("submit", *(write(job("[sleep]", name), f"{name}.yaml") for name in ("one", "two")))
+    for number, id in enumerate(("g0-2.0", "g0-3.0")):
+        later(serving, serving.services["g0"].finish(id, number), 0.5)
+    code, _, err = run("logs", "-f")
+    assert (code, err.splitlines()[0]) == (1, "subak: follows 2 jobs: one, two")
+    assert sorted(err.splitlines()[1:]) == [
+        "subak: one finished", "subak: two failed: exit code 1; subak logs two shows its output"]
+    run("submit", *(write(job("[sleep]", name), f"{name}.yaml") for name in ("one", "two")))
+    monkeypatch.setattr("subak.cli.live.follow.FOLLOWED_MAX", 1)
+    assert run("logs", "-f")[0::2] == (
+        2, "subak: JOB|TASK: must be given where more than 1 jobs are open, and 2 are\n")
+
+
+def test_ctrl_c_of_many_logs_asks_for_all_jobs_at_once(serving, run, write, monkeypatch):
+    run("submit", *(write(job("[sleep]", f"j{number}"), f"{number}.yaml") for number in range(30)))
+    asked, ask = [], Transport.ask
+
+    def meanwhile(*_):
+        monkeypatch.setattr(Transport, "ask", lambda self, question, *more: (
+            asked.append(question.path), ask(self, question, *more))[1])
+        interrupted()
+
+    monkeypatch.setattr("subak.cli.live.follow.follow_together", meanwhile)
+    assert run("logs", "-f")[2].endswith("no longer followed; 30 jobs go on; subak list shows them\n")
+    assert asked == ["/v1/masters", "/v1/jobs", "/v1/jobs"]  # of two masters
+
+
+@pytest.mark.parametrize(("id", "typed", "words"), [
+    ("g0-1", "", "g0-1"), ("g0-1", "train", "train"), ("g0-1", "a b.py", "'a b.py'"), ("g0-1.3", "train", "train.3"),
+    ("g0-1.3", "train.3", "train.3"), ("g0-1.3", "train.py", "g0-1.3"), ("g0-1.3", "", "g0-1.3")])
+def test_a_hint_calls_a_job_as_the_user_did(id, typed, words):
+    assert hint("logs -f", id, typed) == f"subak logs -f {words}"
+
+
+def test_every_hint_about_a_job_is_worded_in_one_place():
+    """No other text of the live commands names a job behind a command."""
+    folder = Path(jobs.__file__).parent
+    named_by_hand = re.compile(
+        r"subak (logs|logs -f|cancel|explain|describe|rerun|watch|history) (\{(?!command)|\" *$)", re.MULTILINE)
+    assert [file.name for file in folder.glob("*.py") if named_by_hand.search(file.read_text())] == []
+
+
+def test_each_state_of_a_task_is_a_sentence_behind_its_id():
+    assert set(STANDS) == set(get_args(TaskState))
+    assert not {"is ended", "is backoff", "is blocked"} & {*STANDS.values()}
+
+
+def test_watch_and_explain_call_a_job_as_the_user_did(serving, run, write, monkeypatch):
+    run("submit", write(job("[sleep]", "stays")), write(job("['false']", "bad", "tasks: 2\n"), "bad.yaml"))
+    assert run("explain", "bad")[2].endswith("subak: subak logs bad.0 prints what that task wrote\n")
+    assert run("explain", "bad.1")[1:] == ("g0-1.1 has ended\nwhy  exit code 1\n", (
+        "subak: subak logs bad.1 prints what it wrote\n"))
+    monkeypatch.setattr("subak.live.client.Client.wait", interrupted)
+    assert run("watch", "stays")[2] == "subak: no longer watched; stays goes on; subak cancel stays ends it\n"
 
 
 def test_logs_of_what_has_failed_end_with_how(serving, run, write):
@@ -1091,7 +1189,7 @@ def test_explain_and_history_say_why(serving, run, write):
     run("submit", write(job("[sleep]", more="tasks: 13\nresources: {cpu: 1}\n")))
     code, out, _ = run("explain", "g0-0.12")
     assert code == 0
-    assert out.startswith("g0-0.12 is waiting\n")
+    assert out.startswith("g0-0.12 waits\n")
     assert re.search(r"west +2 of 2 +resource +cpu", out)
     assert re.search(r"east +1 of 1 +resource +cpu", out)
     run("preempt", "g0-0.0")
@@ -1113,7 +1211,7 @@ def test_explain_takes_a_job_by_its_id_or_name(serving, run, write, tmp_path, mo
     assert json.loads(run("explain", "a", "-o", "json")[1])["tasks"][0]["first"] == "g0-0.3"
     waits = run("explain", "train-3")[1]
     assert waits == run("explain", "g0-1")[1] == run("explain", "g0-1.0")[1]
-    assert waits.startswith("g0-1.0 is waiting\n")
+    assert waits.startswith("g0-1.0 waits\n")
     assert run("explain", "train")[0::2] == (
         3, "subak: there is no job called train, and no run folder train; did you mean 'train-3'?\n")
     assert run("explain", "g0-9")[0] == 3

@@ -105,7 +105,7 @@ def test_the_signal_that_ended_a_cancelled_task_is_named():
     view = task_view(known, 0, {})
     assert (view.outcome, view.exit_code, view.signal) == ("cancelled", None, "SIGTERM")
     assert event_view(known, len(known.events) - 1, {}, role.queues).why == (
-        "its user cancelled it, and signal SIGTERM ended it")
+        "cancelled by a user, and signal SIGTERM ended it")
 
 
 @pytest.mark.parametrize(("code", "exit_code", "signal", "words"), [

@@ -1,6 +1,8 @@
 """What `Service` says, kept alike by the fake service of other tests and by a real role: asked by client, over HTTP."""
 import asyncio
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from msgspec import json
 
@@ -12,6 +14,7 @@ from subak.live.api.errors import InvalidError, NotFoundError, RefusedError
 from subak.live.api.service import JobFilter
 from subak.live.client.client import Client
 from subak.live.client.settings import ClientSettings
+from subak.live.service.resources import free_of
 
 
 class Fake(FakeService):
@@ -162,6 +165,25 @@ def test_jobs_that_are_known_to_have_ended_before_are_not_read(one, monkeypatch)
     assert read == [ids[1]]
 
 
+def test_what_machines_have_free_is_told_for_all_that_have_as_much(one):
+    free = {}
+    for machine in one.client.machines():
+        left = tuple((name, amount - machine.used.get(name, 0)) for name, amount in sorted(machine.capacity.items()))
+        free[left] = free.get(left, 0) + 1
+    told = one.client.federation()
+    assert ({tuple(sorted(each.amounts.items())): each.machines for each in told.free}, told.free_left_out) == (free, 0)
+
+
+def test_of_many_machines_the_ones_with_most_free_are_told():
+    capacity = np.full((1, 1000), 999)
+    capacity[0, 0] = 0  # is not there
+    fleet = SimpleNamespace(capacity=capacity, free=np.arange(1000)[None] // 5, scale=np.array([1.0]))
+    free, left_out = free_of(SimpleNamespace(master=SimpleNamespace(fleet=fleet),
+                                             layout=SimpleNamespace(resources=("cpu",))))
+    assert [(each.amounts["cpu"], each.machines) for each in free] == [(199 - place, 5) for place in range(64)]
+    assert left_out == 999 - 64 * 5
+
+
 @pytest.mark.parametrize(("limit", "lengths"), [(1, [1] * 5), (2, [2, 2, 1]), (5, [5]), (9, [5])])
 def test_pages_of_jobs_and_tasks_and_what_happened_name_each_once(one, limit, lengths):
     ids = [one.client.submit(job(name=f"j{number}")).id for number in range(4)]
@@ -170,6 +192,9 @@ def test_pages_of_jobs_and_tasks_and_what_happened_name_each_once(one, limit, le
         one.client.wait(id, timeout_s=20)
     found, sizes = pages(one, "jobs", JobFilter(), limit=limit)
     assert ([each.id for each in found], sizes) == (ids[::-1], lengths)
+    some = JobFilter(ids=(ids[3], ids[0], "g9-1", "g0-999", ids[4]))
+    assert [each.id for each in pages(one, "jobs", some, limit=limit)[0]] == [ids[4], ids[3], ids[0]]
+    assert {each.id for each in one.client.jobs_of([*ids[:2], "g0-999"]).items} == {*ids[:2]}
     for state in (None, "running"):
         found, sizes = pages(one, "tasks", ids[4], state, "", False, limit=limit)
         assert ([each.index for each in found], sizes) == ([0, 1, 2, 3, 4], lengths)

@@ -60,7 +60,7 @@ def test_what_the_trace_recorded_happens_again():
     assert tasks["outcome"].to_list() == ["FINISHED", "FAILED", "CANCELLED", "FINISHED", "FINISHED"]
     assert tasks["exit_code"].to_list() == [0, 1, None, 0, 0]
     assert attempts.select("job", "start", "end").rows() == [(1, 10.0, 14.0), (2, 20.0, 24.0)]
-    assert tasks["reason"].to_list()[1:3] == ["its attempt failed with exit code 1", "its user cancelled it"]
+    assert tasks["reason"].to_list()[1:3] == ["its attempt failed with exit code 1", "cancelled by a user"]
 
 
 def test_users_cancel_what_waits_and_what_runs():
@@ -72,7 +72,7 @@ def test_users_cancel_what_waits_and_what_runs():
 
 def test_who_waits_for_too_long_is_given_up():
     tasks, _ = run(plain((0, 50, 1), (0, 50, 1), (1, 5, 1)), Rule(wait_max=10.0))
-    assert tasks.select("outcome", "reason").row(2) == ("TIMED_OUT", "it waited for longer than it may (10 s)")
+    assert tasks.select("outcome", "reason").row(2) == ("TIMED_OUT", "it waited longer than its wait limit (10 s)")
     assert tasks["outcome"].to_list()[:2] == ["FINISHED", "FINISHED"]
 
 

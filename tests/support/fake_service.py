@@ -7,6 +7,7 @@ those that were reached.
 import asyncio
 import time
 import tomllib
+from collections import Counter
 from contextlib import suppress
 
 import msgspec
@@ -22,6 +23,7 @@ from subak.live.api.models import (
     Event,
     Explanation,
     FederationView,
+    Free,
     Health,
     JobView,
     LogChunk,
@@ -273,7 +275,7 @@ class FakeService:
         return self._job(id).view()
 
     async def jobs(self, wanted, cursor, limit):
-        views = [job.view() for job in reversed(self.jobs_by_id.values())]
+        views = [job.view() for job in reversed(self.jobs_by_id.values()) if not wanted.ids or job.id in wanted.ids]
         return _page([view for view in views if (not wanted.name or view.name == wanted.name)
                       and (wanted.state is None or view.state == wanted.state)
                       and (not wanted.ended_since or (view.ended or 0) >= wanted.ended_since)
@@ -462,7 +464,13 @@ class FakeService:
 
     async def federation(self):
         return FederationView(name="fake", version=self.version, master=self.name, masters=await self.masters(),
-                              clusters=("east", "west"), machines=len(MACHINES))
+                              clusters=("east", "west"), machines=len(MACHINES), free=tuple(self._free()))
+
+    def _free(self):
+        machines = [self._machine(name) for name, _ in MACHINES if name not in self.removed]
+        left = Counter(tuple((name, amount - machine.used.get(name, 0)) for name, amount in machine.capacity.items())
+                       for machine in machines if machine.state == "ready" and not machine.cordoned)
+        return [Free(amounts=dict(each), machines=count) for each, count in left.items()]
 
     async def health(self):
         return Health(state="refusing", words="the disk is full") if self.is_full else Health(state="ready")

@@ -16,6 +16,7 @@ import rich.console
 import rich.progress
 import rich.text
 from rich.progress import ProgressColumn, SpinnerColumn, TimeElapsedColumn
+from rich.segment import Segment, Segments
 
 from subak.json_type import Json
 from subak.output.plain import STEERING, plain
@@ -119,7 +120,7 @@ def echo_json(value: object) -> None:
     """Print a value as indented JSON, whose strings hold escapes in the place of what would steer a terminal."""
     text = msgspec.json.format(msgspec.json.encode(value)).decode()
     safe = STEERING.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
-    Console().print(rich.text.Text(safe), soft_wrap=True)
+    Console().print(Segments([Segment(f"{safe}\n")]), soft_wrap=True, end="")  # a Text would look at each line
 
 
 def silence(stream: TextIO) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
+from subak.cli.live.hints import hint
 from subak.cli.live.named import job_or_task
 from subak.cli.live.options import ClientOption, Output, OutputOption, file_bytes, opened
 from subak.cli.live.show import (
@@ -26,6 +27,7 @@ from subak.errors import InputError
 from subak.live.api.models import (
     CANCELLED,
     HAS_FINISHED,
+    STANDS,
     TASK_ENDED,
     TASK_WAITING,
     Explanation,
@@ -117,11 +119,11 @@ def show_explanation(what: str, output: Output, client: Path | None) -> None:
     with opened(client) as federation:
         about = job_or_task(federation, what, f", and no run folder {what}")
         if isinstance(about, JobView) and about.tasks > 1:
-            _show_job(_explained(federation, about), output)
+            _show_job(_explained(federation, about), output, what)
             return
         found = federation.explain(f"{about.id}.0" if isinstance(about, JobView) else about.id)
     if not show(found, output):
-        _show_task(found)
+        _show_task(found, what)
 
 
 def _explained(federation: "Client", job: JobView) -> JobExplanation:
@@ -136,7 +138,7 @@ def _explained(federation: "Client", job: JobView) -> JobExplanation:
                           None if pending is None else federation.explain(pending))
 
 
-def _show_job(found: JobExplanation, output: Output) -> None:
+def _show_job(found: JobExplanation, output: Output, typed: str) -> None:
     if show(found, output):
         return
     job = found.job
@@ -147,17 +149,17 @@ def _show_job(found: JobExplanation, output: Output) -> None:
             (count_text(each.tasks), each.state, each.reason or NOTHING, each.first) for each in found.tasks],
             right=("tasks",))
         bad = [each.first for each in found.tasks if each.state in ENDED_BADLY and each.state != CANCELLED]
-        remark(f"subak logs {first} prints what that task wrote" for first in bad[:1])
+        remark(f"{hint('logs', first, typed)} prints what that task wrote" for first in bad[:1])
     if found.example is not None:
-        _show_task(found.example)
+        _show_task(found.example, typed)
 
 
-def _show_task(found: Explanation) -> None:
+def _show_task(found: Explanation, typed: str) -> None:
     by = f"by {found.preempted_by}: {found.preempted_why}" if found.preempted_by else ""
-    show_facts(f"{found.task} is {found.state}", [("why", found.words), ("preempted", by)])
+    show_facts(f"{found.task} {STANDS[found.state]}", [("why", found.words), ("preempted", by)])
     remark(how_larger([found.words]))
     if found.state == TASK_ENDED and found.words != HAS_FINISHED:
-        remark([f"subak logs {found.task} prints what it wrote"])
+        remark([f"{hint('logs', found.task, typed)} prints what it wrote"])
     if found.shortages:
         show_table(("cluster", "machines", "lack", "of", "why"), [
             (each.cluster or NOTHING, f"{count_text(each.machines)} of {count_text(each.of)}" if each.of else NOTHING,

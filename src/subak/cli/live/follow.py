@@ -16,7 +16,7 @@ from subak.cli.live.show import counts_text, ending_text, going_on, remark, show
 from subak.cli.live.side_by_side import ended, follow_together, labels_of
 from subak.cli.live.writing import OutputWriter, follow_streams, stream_of, write_attempts
 from subak.errors import InputError, SubakError
-from subak.live.api.errors import UnavailableError
+from subak.live.api.errors import NotFoundError, UnavailableError
 from subak.live.api.models import FINISHED, STREAMS, TASK_ENDED, TASK_RUNNING, JobView, LogChunk, TaskView
 from subak.report.console import echo
 from subak.report.number_text import counted
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
     from subak.live.client import Client
     from subak.live.client.settings import ClientSettings
 
+FOLLOWED_MAX = 200  # jobs that are followed at once where none is named; each takes two connections
+NAMES_SAID = 5  # of those that are followed
+NONE_OPEN = "no job is open; subak list shows those that have ended"
 PAUSE_S = 0.2  # between two lines of a job that changes all the time
 TAIL_LINES_MAX, ATTEMPTS_MAX = 1 << 31, 2**63 - 1
 
 
 def logs(
-    ids: Annotated[list[str], typer.Argument(metavar="JOB|TASK...", show_default=False,
-                                             help="Such as g0-17.3, or the job's name; of a job all tasks, one after "
-                                                  "the other.")],
+    ids: Annotated[list[str] | None, typer.Argument(
+        metavar="[JOB|TASK...]", show_default=False,
+        help="Such as g0-17.3, or the job's name; of a job all tasks, one after the other [default: the latest job; "
+             "with -f all jobs that have not ended].")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until all have ended.")] = False,
     stdout: Annotated[bool, typer.Option("--stdout", help="Print only its standard output.")] = False,
     stderr: Annotated[bool, typer.Option(
@@ -57,24 +61,26 @@ def logs(
     With -f, several jobs or tasks are followed at once: each line stands behind the name of its job (NAME.INDEX for a
     task), and a line says how each ended. The exit code is 1 if one did not finish.
 
-    - `subak logs -f train_0 train_1` follows two jobs at once.
+    - `subak logs -f train_0 train_1` follows two jobs at once; `subak logs -f` all that have not ended by now.
+    - `subak logs` prints what the job has written that was submitted last.
     - `subak logs train_0 train_1` prints what two jobs have written, one after the other, below their names.
     - `subak logs g0-17.3` prints what it has written, to both streams.
     - `subak logs g0-17.3 --tail 20` prints its last 20 lines of each.
     - `subak logs -f g0-17 --stderr` follows the errors of its tasks in turn, through all attempts that come.
     """
-    for id in ids:
+    for id in ids or ():
         checked(id, ANY, "JOB|TASK")
     if stdout and stderr:
         raise InputError("--stdout: goes without --stderr; both streams are shown where neither is given")
     streams = tuple(name for name, only in (("stdout", stdout), ("stderr", stderr)) if only) or STREAMS
     followed: dict[str, JobView | TaskView] = {}
     with opened(client) as federation, if_interrupted(
-            lambda: _no_longer(federation.settings, followed or dict.fromkeys(ids)) if follow else "interrupted"):
-        followed |= {id: job_or_task(federation, id) for id in ids}
+            lambda: _no_longer(federation.settings, followed or dict.fromkeys(ids or ())) if follow else "interrupted"):
+        followed |= {id: job_or_task(federation, id) for id in ids} if ids else _unnamed(federation, follow)
+        typed = {each.id: name for name, each in followed.items()}
         found = [*{each.id: each for each in followed.values()}.values()]
         if follow and len(found) > 1:
-            _follow_several(federation, found, raw, attempt, tail, streams)
+            _follow_several(federation, found, raw, attempt, tail, streams, typed)
             return
 
         def write(task: str, is_only: bool) -> None:
@@ -95,30 +101,60 @@ def logs(
             raise CommandEndedError(exit_codes.OTHERWISE)
 
 
+def _unnamed(federation: "Client", follow: bool) -> dict[str, JobView | TaskView]:
+    """Return the jobs that are meant where none is named, by what they are called, and say which.
+
+    To follow: all that have not ended; else the latest. Raises InputError for too many, NotFoundError for none at all.
+    """
+    if not follow:
+        jobs = [*federation.jobs(limit=1).items]
+        if not jobs:
+            raise NotFoundError("there is no job yet: subak submit SCRIPT submits one")
+        remark([f"{jobs[0].id} {jobs[0].name}, the latest job:"])
+        return {jobs[0].id: jobs[0]}
+    jobs = open_jobs(federation)
+    if len(jobs) > FOLLOWED_MAX:
+        raise InputError(f"JOB|TASK: must be given where more than {FOLLOWED_MAX} jobs are open, and {len(jobs):,} are")
+    names = labels_of(jobs, {})
+    more = f" and {len(names) - NAMES_SAID} more" if len(names) > NAMES_SAID else ""
+    remark([f"follows {counted(len(jobs), 'job')}: {', '.join(names[:NAMES_SAID])}{more}" if jobs else NONE_OPEN])
+    return dict(zip(names, jobs, strict=True))
+
+
 def _no_longer(settings: "ClientSettings", followed: Mapping[str, JobView | TaskView | None]) -> str:
     """Say which of what was followed, by what the user called it, goes on; where nobody answers, all are named."""
     from subak.live.client import Client  # noqa: PLC0415  (as `opened`)
 
-    def is_open(found: JobView | TaskView | None) -> bool:
-        if found is None:
-            return True
-        now = federation.job(found.id) if isinstance(found, JobView) else federation.task(found.id)
-        return now.state != TASK_ENDED
-
+    if not followed:
+        return "no longer followed"
     try:
         with Client(settings, patience_s=0.0) as federation:  # the other's connection is in the midst of an answer
-            names = [name for name, found in followed.items() if is_open(found)]
+            names = _that_go_on(federation, followed)
     except SubakError:
         names = list(followed)
     return f"no longer followed; {going_on(names)}" if names else "no longer followed; all have ended"
 
 
+def _that_go_on(federation: "Client", followed: Mapping[str, JobView | TaskView | None]) -> list[str]:
+    """Return which of what was followed goes on; the jobs are asked for together.
+
+    Of many tasks each whose job goes on is named: only of a few each is asked for.
+    """
+    jobs = {name: found.job if isinstance(found, TaskView) else found.id for name, found in followed.items() if found}
+    now = federation.jobs_of([*dict.fromkeys(jobs.values())])
+    ended = {job.id for job in now.items if job.state == TASK_ENDED}
+    left = [name for name in followed if jobs.get(name) not in ended]
+    tasks = [(name, found.id) for name in left if isinstance(found := followed[name], TaskView)]
+    over = {name for name, id in tasks if federation.task(id).state == TASK_ENDED} if len(tasks) <= NAMES_SAID else ()
+    return [name for name in left if name not in over]
+
+
 def _follow_several(federation: "Client", found: Sequence[JobView | TaskView], raw: bool, attempt: int, tail: int,
-                    streams: Sequence[str]) -> None:
+                    streams: Sequence[str], typed: Mapping[str, str]) -> None:
     """Follow several at once, until all have ended."""
     jobs = {each.job: federation.job(each.job).name for each in found if isinstance(each, TaskView)}
     is_whole, is_good = follow_together(federation.settings, [*zip(labels_of(found, jobs), found, strict=True)],
-                                        raw, attempt, tail, streams)
+                                        raw, attempt, tail, streams, typed)
     if not (is_whole and is_good):
         raise CommandEndedError(exit_codes.OTHERWISE if is_whole else exit_codes.NOT_NOW)
 
@@ -216,15 +252,23 @@ def watch(
     for id in ids or ():
         checked(id, JOB, "JOB")
     followed: dict[str, JobView] = {}
+    typed: dict[str, str] = {}
     with opened(client) as federation, if_interrupted(
-            lambda: f"no longer watched; {going_on([job.id for job in followed.values() if job.state != TASK_ENDED])}"):
-        found = [named(federation, id, federation.job, only=JOB) for id in ids] if ids else open_jobs(federation)
+            lambda: _no_longer_watched([typed[id] for id, job in followed.items() if job.state != TASK_ENDED])):
+        found = {id: named(federation, id, federation.job, only=JOB) for id in ids or ()} or {
+            job.id: job for job in open_jobs(federation)}
         if not found:
-            remark(["no job is open; subak list shows those that have ended"])
-        followed |= {job.id: job for job in found}
+            remark([NONE_OPEN])
+        typed |= {job.id: name for name, job in found.items()}
+        followed |= {job.id: job for job in found.values()}
         _watch(federation, followed, output)
     if any(job.outcome != FINISHED for job in followed.values()):
         raise CommandEndedError(exit_codes.OTHERWISE)
+
+
+def _no_longer_watched(names: Sequence[str]) -> str:
+    """Say which jobs go on that were watched."""
+    return f"no longer watched; {going_on(names)}" if names else "no longer watched"
 
 
 def _watch(federation: "Client", followed: dict[str, JobView], output: Output) -> None:

@@ -1,7 +1,7 @@
 """Prints answers of a federation as tables, JSON or YAML, with control characters escaped."""
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import msgspec
 import rich.text
 from rich.table import Table
 
+from subak.cli.live.hints import hint
 from subak.cli.live.options import Output
 from subak.live.api.models import (
     CANCELLED,
@@ -28,7 +29,7 @@ from subak.live.api.models import (
     TaskView,
 )
 from subak.live.jobfile.quantities import print_amount
-from subak.live.jobfile.spec import CPU, RESOURCES
+from subak.live.jobfile.spec import CPU, RESOURCES, TASKS
 from subak.report.console import Console, Text, echo, echo_json
 from subak.report.number_text import NOTHING, count_text, counted, seconds_text
 
@@ -40,6 +41,7 @@ PENDING = (TASK_BACKOFF, TASK_WAITING, TASK_BLOCKED)
 UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, *PENDING)
 IDS_NAMED = 5  # in a line
 REASON_LEAST = 11  # characters of the last column of a narrow table: "exit code 1"
+SHARING = "with --cpu 0.25 four tasks share a core (docs/jobs.md, \"Sharing a core\")"
 HOW_LARGER = ("to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak down "
               "and subak up")
 STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
@@ -124,18 +126,24 @@ def remark(lines: Iterable[str]) -> None:
 
 
 def going_on(ids: Sequence[str]) -> str:
-    """Say that jobs or tasks run on which are no longer waited for, and how they are ended."""
+    """Say that jobs or tasks run on which are no longer waited for, and how they are ended; *ids*: as `called` says."""
     if len(ids) == 1:
-        return f"{ids[0]} goes on; subak cancel {ids[0]} ends it"
-    how = f"subak cancel {' '.join(ids)} ends them" if len(ids) <= IDS_NAMED else "subak list shows them"
+        return f"{ids[0]} goes on; {hint('cancel', ids[0])} ends it"
+    how = "subak list shows them"
+    if len(ids) <= IDS_NAMED:
+        how = f"{hint('cancel', ids[0])} {' '.join(ids[1:])} ends them"
     return f"{counted(len(ids), 'task' if all('.' in id for id in ids) else 'job')} go on; {how}"
 
 
-def ending_text(ended: JobView | TaskView, name: str, is_shown: bool = False) -> str:
-    """Return how a job or a task ended, by its name, and where the output of one that failed is, unless *is_shown*."""
+def ending_text(ended: JobView | TaskView, name: str, typed: str = "", is_shown: bool = False) -> str:
+    """Return how a job or a task ended, by its name, and where the output of one that failed is, unless *is_shown*.
+
+    *typed*: what the user has called it.
+    """
     counts = counts_text(ended.counts) if isinstance(ended, JobView) and ended.tasks > 1 else ""
     why = counts or ended.reason.removeprefix("it failed with ")
-    where = "" if is_shown or ended.outcome not in (FAILED, TIMED_OUT) else f"; subak logs {name} shows its output"
+    where = "" if is_shown or ended.outcome not in (FAILED, TIMED_OUT) else (
+        f"; {hint('logs', ended.id, typed)} shows its output")
     return f"{name} {ended.outcome}{f': {why}' if why else ''}{where}"
 
 
@@ -150,10 +158,27 @@ def why_full(jobs: Iterable[JobView]) -> list[str]:
     if not full:
         return []
     who = f"{full[0].id} waits" if len(full) == 1 else f"{count_text(len(full))} jobs wait"
-    core = RESOURCES[CPU]
-    share = any(stage.request.get(CPU, core) >= core for job in full for stage in job.stages)
-    more = "; with --cpu 0.25 four tasks share a core (docs/jobs.md, \"Sharing a core\")" if share else ""
-    return [f"{who} for machines: subak explain {full[0].id} says what is lacking{more}"]
+    about = {cores_text(stage.request) for job in full for stage in job.stages}
+    more = about.pop() if len(about) == 1 else SHARING  # which holds for some of them
+    return [f"{who} for machines: {hint('explain', full[0].id)} says what is lacking{more and '; '}{more}"]
+
+
+def cores_text(request: Mapping[str, int]) -> str:
+    """Return how more tasks that ask for so much run at once by asking for fewer cores.
+
+    Empty where they ask for more than cores: perhaps something else is lacking.
+    """
+    core, asked = RESOURCES[CPU], request.get(CPU, 0)
+    if not asked or any(amount for name, amount in request.items() if name not in (CPU, TASKS)):
+        return ""
+    if asked == core:
+        return SHARING
+    each = print_amount(CPU, asked)
+    if asked > core:
+        return f"each task keeps {each} cores, however many threads it starts; with a smaller --cpu more run at once"
+    if core // asked == 1:
+        return f"one task of --cpu {each} keeps a core to itself; with --cpu 0.5 two share one"
+    return f"{core // asked} tasks of --cpu {each} share a core already; with a smaller --cpu more do"
 
 
 def amounts_text(amounts: dict[str, int]) -> str:

@@ -3,7 +3,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, TextIO
 
@@ -84,8 +84,9 @@ class LabelledWriter:
 class Follower:
     """Follows one job, its tasks one after the other, or one task; each stream in a thread and by a connection."""
 
-    def __init__(self, settings: "ClientSettings", found: JobView | TaskView, name: str, labels: Labels) -> None:
-        self.settings, self.found, self.name, self.labels = settings, found, name, labels
+    def __init__(self, settings: "ClientSettings", found: JobView | TaskView, name: str, labels: Labels,
+                 typed: str) -> None:
+        self.settings, self.found, self.name, self.labels, self.typed = settings, found, name, labels, typed
         self.open = 0  # streams that have not ended
         self.error: Exception | None = None
         self.has_failed = False
@@ -131,17 +132,18 @@ class Follower:
         """Say how it ended; its output may end before that is known."""
         found = ended(federation, self.found)
         self.has_failed = found.outcome != FINISHED
-        self.labels.remark(ending_text(found, self.name))
+        self.labels.remark(ending_text(found, self.name, self.typed))
 
 
 def follow_together(settings: "ClientSettings", found: Sequence[tuple[str, JobView | TaskView]], raw: bool,
-                    attempt: int, tail: int, streams: Sequence[str]) -> tuple[bool, bool]:
+                    attempt: int, tail: int, streams: Sequence[str], typed: Mapping[str, str]) -> tuple[bool, bool]:
     """Write what jobs and tasks write until all have ended, each line behind its name, and how each ended.
 
+    *typed*: what the user has called each, by its id.
     Return whether all of it could be read, and whether all finished. Raises OSError where nobody reads any more.
     """
     labels = Labels(name for name, _ in found)
-    followers = [Follower(settings, each, name, labels) for name, each in found]
+    followers = [Follower(settings, each, name, labels, typed[each.id]) for name, each in found]
     for thread in [thread for each in followers for thread in each.start(streams, raw, attempt, tail)]:
         while thread.is_alive():
             thread.join(HEARD_S)

@@ -13,6 +13,7 @@ import typer
 from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.live.changes import changes
+from subak.cli.live.hints import hint
 from subak.cli.live.job_options import (
     ArrayOption,
     CpuOption,
@@ -32,7 +33,7 @@ from subak.cli.live.job_options import (
     job_fields,
 )
 from subak.cli.live.named import named
-from subak.cli.live.next_steps import free_now, is_seen, say_next, say_what_waits
+from subak.cli.live.next_steps import is_seen, say_next, say_what_waits
 from subak.cli.live.options import (
     JOB,
     ClientOption,
@@ -60,7 +61,18 @@ from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, ending_text, going_on, 
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
 from subak.live.api.errors import RefusedError
-from subak.live.api.models import CANCELLED, FAILED, FINISHED, LOST, TASK_ENDED, TIMED_OUT, JobView, TaskView
+from subak.live.api.models import (
+    CANCELLED,
+    FAILED,
+    FINISHED,
+    LOST,
+    TASK_ENDED,
+    TASK_WAITING,
+    TIMED_OUT,
+    WAITS_FOR_MACHINES,
+    JobView,
+    TaskView,
+)
 from subak.report.console import echo
 from subak.report.number_text import count_text, counted
 
@@ -70,6 +82,7 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
 SHOWN = "subak list shows what was submitted"  # after Ctrl-C
 UNFINISHED_NAMED = 20  # tasks of a job
 RERUN_MAX, TASKS_NAMED = 4_000, 5  # failed tasks of a job that run again, of 4,096 words of a command; those named
+LONG_S = 30.0  # between two looks whether it waits for something else
 FULL_S = 2.0  # that a job waits before `subak run` says what for
 
 
@@ -123,12 +136,12 @@ def submit(
         texts = [_text_of(file, said, workdir) for file in files]
         remark(other_python(federation.settings, [script_command(str(file)) for file in files
                                                   if is_script(str(file))], said.get("env")))
-        free = free_now(federation) if (is_shown := output == Output.TABLE and is_seen()) else []
+        before = federation.federation() if output == Output.TABLE and is_seen() else None
         found = [_submitted(federation, text, file, key, strict, output)
                  for file, text in zip(files, texts, strict=True)]
-        if is_shown:
-            say_what_waits(found, free)
-        if is_shown and not wait:
+        if before is not None:
+            say_what_waits(found, before)
+        if before is not None and not wait:
             say_next(found)
         ended = {job.id: job for job in found}
         with if_interrupted(lambda: going_on([id for id, job in ended.items() if job.state != TASK_ENDED])):
@@ -183,10 +196,11 @@ def _to_run_again(federation: "Client", id: str, only_failed: bool, force: bool)
     if len(tasks) == job.tasks:
         return msgspec.json.encode(file), job.id, job.id
     if len(tasks) > RERUN_MAX:
-        raise InputError(f"--failed: goes with {RERUN_MAX:,} failed tasks at most; subak rerun {job.id} runs all again")
+        raise InputError(f"--failed: goes with {RERUN_MAX:,} failed tasks at most; "
+                         f"{hint('rerun', job.id, id)} runs all again")
     if len(job.stages) > 1 or job.stages[0].gang:
-        raise InputError(f"--failed: goes with jobs of one stage, and no gang, and {job.id} is another; subak rerun "
-                         f"{job.id} runs all again")
+        raise InputError(f"--failed: goes with jobs of one stage, and no gang, and {job.id} is another; "
+                         f"{hint('rerun', job.id, id)} runs all again")
     first = ", ".join(map(str, tasks[:TASKS_NAMED])) + (", ..." if len(tasks) > TASKS_NAMED else "")
     return msgspec.json.encode(only_tasks(file, tasks)), job.id, f"{job.id} (of which {first} failed)"
 
@@ -226,7 +240,8 @@ def _submitted(federation: "Client", text: bytes, file: Path, key: str, strict: 
 
 def _warn(job: JobView) -> None:
     """Say what no machine is large enough for, and what to do about it."""
-    remark([*(f"{job.id}: warning: {words}" for words in job.warnings), *[HOW_LARGER][:len(job.warnings)]])
+    remark([*(f"{job.id}: warning: {words}" for words in job.warnings),
+            *[f"--strict refuses such a job; {HOW_LARGER}"][:len(job.warnings)]])
 
 
 def _say_end(federation: "Client", job: JobView, among: Sequence[JobView]) -> None:
@@ -243,7 +258,7 @@ def _name_unfinished(federation: "Client", job: JobView) -> TaskView:
     remark(f"{task.id} {task.outcome}{f': {task.reason}' if task.reason else ''}" for task in named)
     left = job.tasks - job.counts.finished - len(named)
     if left:
-        remark([f"{count_text(left)} more did not finish; subak describe {job.id} counts them"])
+        remark([f"{count_text(left)} more did not finish; {hint('describe', job.id)} counts them"])
     return named[0]
 
 
@@ -331,7 +346,7 @@ def _job_text(what: list[str] | bytes, said: dict[str, object], file: str = "") 
 def _followed(federation: "Client", job: JobView, settings: "ClientSettings", raw: bool) -> int:
     """Show what each task of a job writes, one after the other, until all have ended; return the exit code for it."""
     try:
-        threading.Thread(target=_say_if_full, args=(settings, job.id), daemon=True).start()
+        threading.Thread(target=_say_what_for, args=(settings, job), daemon=True).start()
         for index in range(job.tasks):
             follow_streams(settings, f"{job.id}.{index}", raw, attempt=1)
         while job.state != "ended":
@@ -343,16 +358,29 @@ def _followed(federation: "Client", job: JobView, settings: "ClientSettings", ra
     return exit_codes.EXIT_DONE if job.outcome == FINISHED else _exit_code(_name_unfinished(federation, job))
 
 
-def _say_if_full(settings: "ClientSettings", id: str) -> None:
-    """Say what a job waits for, if it does for long, and how more of its kind would run at once."""
+def _say_what_for(settings: "ClientSettings", job: JobView) -> None:
+    """Say what a job waits for, at once where no machine is large enough, else if it waits for long; also what then."""
     from subak.live.client import Client  # noqa: PLC0415  (see above)
 
-    until = time.monotonic() + FULL_S
+    said, pause = "", 0.0 if job.warnings else FULL_S
     with suppress(SubakError), Client(settings) as federation:  # who follows the task says what goes wrong
-        job = federation.job(id)
-        while job.state == "waiting" and (left := until - time.monotonic()) > 0:
-            job = federation.wait(id, seen=job.version, timeout_s=left)
-        remark(why_full([job] if job.state == "waiting" else []))
+        while job.state == TASK_WAITING:
+            until = time.monotonic() + pause
+            while job.state == TASK_WAITING and (left := until - time.monotonic()) > 0:
+                job = federation.wait(job.id, seen=job.version, timeout_s=left)
+            job = federation.job(job.id)
+            if job.state == TASK_WAITING and job.reason not in ("", said):
+                _say_waits(job)
+                said = job.reason
+            pause = LONG_S
+
+
+def _say_waits(job: JobView) -> None:
+    """Say what a job waits for, and what ends that."""
+    if job.reason.startswith(WAITS_FOR_MACHINES):
+        remark(why_full([job]))
+    else:
+        remark([f"{job.id} waits: {job.reason.removeprefix('waits for ')}; Ctrl-C cancels it"])
 
 
 def _exit_code(task: TaskView) -> int:

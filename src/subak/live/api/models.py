@@ -27,6 +27,10 @@ Amounts = Annotated[dict[str, int], Meta(description="By resource; cpu in thousa
 TASK_BLOCKED, TASK_WAITING, TASK_STARTING, TASK_RUNNING = "blocked", "waiting", "starting", "running"
 TASK_BACKOFF, TASK_ENDING, TASK_ENDED = "backoff", "ending", "ended"
 TaskState = Literal["blocked", "waiting", "starting", "running", "backoff", "ending", "ended"]
+STANDS = {  # how a task stands, behind its id
+    TASK_BLOCKED: "waits for other stages", TASK_WAITING: "waits", TASK_STARTING: "is starting",
+    TASK_RUNNING: "is running", TASK_BACKOFF: "waits to be tried again", TASK_ENDING: "is ending",
+    TASK_ENDED: "has ended"}
 JobState = Literal["waiting", "running", "ended"]
 FINISHED, FAILED, CANCELLED, TIMED_OUT, LOST = "finished", "failed", "cancelled", "timed out", "lost"
 Outcome = Literal["", "finished", "failed", "cancelled", "timed out", "lost"]  # empty while it is open
@@ -170,8 +174,19 @@ class MasterView(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class Free(Struct, frozen=True, kw_only=True):
+    """Machines that have the same amounts free."""
+
+    amounts: Amounts
+    machines: Count
+
+
 class FederationView(Struct, frozen=True, kw_only=True):
-    """A federation as a whole; *version* is that of its configuration."""
+    """A federation as a whole; *version* is that of its configuration.
+
+    *free*: what machines have left that take tasks, those with the most first; each entry is for all machines that have
+    just as much, and there are 64 at most.
+    """
 
     name: str
     version: Count
@@ -181,6 +196,8 @@ class FederationView(Struct, frozen=True, kw_only=True):
     machines: Count = 0
     capacity: Amounts = {}
     used: Amounts = {}
+    free: tuple[Free, ...] = ()
+    free_left_out: Count = 0  # machines that are in none of those entries
 
 
 class Health(Struct, frozen=True, kw_only=True):

@@ -55,6 +55,7 @@ from subak.live.jobfile.write import as_file
 
 INT64_MAX = (1 << 63) - 1
 READ_AT_ONCE_BYTES = 4096  # of a job file, which takes a millisecond; a larger one does not hold up the event loop
+IDS_TEXT_MAX = 1 << 14  # characters of ids of jobs that are listed
 TEXT_MAX = 1024  # characters of what is filtered by
 Asked = SkipValidation[NamedDependency[Service]]
 JobId = Annotated[str, PathParameter(pattern=JOB_PATTERN, description="A job, such as g0-17.")]
@@ -66,6 +67,7 @@ Key = Annotated[str, HeaderParameter(
 Cursor = Annotated[str, QueryParameter(max_length=TEXT_MAX, description="Where the last page ended.")]
 Limit = Annotated[int, QueryParameter(ge=1, le=PAGE_ITEMS_MAX, description="Items of a page at most.")]
 Wait = Annotated[float, QueryParameter(ge=0, le=WAIT_S_MAX, description="Seconds to wait for news at most.")]
+Ids = Annotated[str, QueryParameter(max_length=IDS_TEXT_MAX, description="Only these jobs: g0-17,g0-18.")]
 Word = Annotated[str, QueryParameter(max_length=TEXT_MAX)]
 
 
@@ -115,11 +117,13 @@ async def submit(service: Asked, body: RawBody, key: Key, file: Word = "job", st
 
 
 @get("/v1/jobs", responses=READ, summary="List jobs")
-async def jobs(service: Asked, queue: Word = "", name: Word = "",
+async def jobs(service: Asked, queue: Word = "", name: Word = "",  # noqa: PLR0913, PLR0917  (its query)
                state_: Annotated[JobState | None, QueryParameter(name="state")] = None, cursor: Cursor = "",
-               limit: Limit = PAGE_ITEMS, ended_since: FromQuery[float] = 0.0) -> Page[JobView]:
+               limit: Limit = PAGE_ITEMS, ended_since: FromQuery[float] = 0.0, ids: Ids = "") -> Page[JobView]:
     """List jobs, the latest first; with *ended_since* only those that have ended since that Unix time."""
-    return await service.jobs(JobFilter(queue=queue, name=name, state=state_, ended_since=ended_since), cursor, limit)
+    wanted = JobFilter(queue=queue, name=name, state=state_, ended_since=ended_since,
+                       ids=tuple(ids.split(",")) if ids else ())
+    return await service.jobs(wanted, cursor, limit)
 
 
 @get("/v1/jobs/{id:str}", responses=NAMED, summary="Describe a job")

@@ -41,6 +41,7 @@ class JobFilter(Struct, frozen=True, kw_only=True):
     queue: str = ""  # this queue and all below it
     state: JobState | None = None
     name: str = ""
+    ids: tuple[str, ...] = ()  # only these
     ended_since: float = 0.0  # Unix time; 0: those that have not ended, too
 
 

@@ -1,6 +1,6 @@
 """The calls of a client: each asks one master, or all of them."""
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -28,6 +28,7 @@ from subak.live.client.transport import Question, Transport
 
 T = TypeVar("T")
 ITEMS_ASKED = 1_000  # items that are asked for at once
+IDS_ASKED = 200  # ids in one question, which is a line
 WAIT_S = 30.0  # that one question of a wait is held open
 TIMEOUT_S, PATIENCE_S = 20.0, 5.0
 
@@ -105,6 +106,12 @@ class Client:
 
         found = self._of_all(of)
         return Found(tuple(sorted(found.items, key=lambda job: -job.submitted)[:limit]), found.unreachable)
+
+    def jobs_of(self, ids: Sequence[str]) -> Found[JobView]:
+        """Return those of the jobs that the masters know, IDS_ASKED of them with one question to each master."""
+        parts = [",".join(ids[first:first + IDS_ASKED]) for first in range(0, len(ids), IDS_ASKED)]
+        return self._of_all(lambda address: [job for part in parts for job in self._pages(
+            "/v1/jobs", JobView, {"ids": part}, None, address)])
 
     def tasks(self, id: str, *, state: str = "", outcome: str = "", limit: int = ITEMS_ASKED) -> list[TaskView]:
         """Return the first *limit* tasks of a job, or of those that are in a state, or ended with an outcome."""

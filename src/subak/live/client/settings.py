@@ -66,12 +66,19 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
     elif usual.token_file:
         token = _token(home, usual)
     else:
-        raise InputError("no federation is named here: subak up starts one in this folder, SUBAK_FEDERATION=FOLDER "
-                         f"names another folder's; or set {ADDRESS} and {TOKEN}, or write token_file = \"...\" into "
-                         f"{file or home}")
+        raise InputError(_no_token(file, home if home.exists() else None, bool(spoken)))
     source = (file or home).absolute().parent
     is_kept = addresses == _several((named if file is not None else usual).address) and (source / PID).exists()
     return ClientSettings(tuple(checked_address(each) for each in addresses), token, str(source) if is_kept else "")
+
+
+def _no_token(file: Path | None, home: Path | None, has_address: bool) -> str:
+    """Return what is said where no token is found: of a file that names none, else what to type."""
+    if (named := file or home) is not None:
+        return f"{named}: names no token; add token_file = \"...\""
+    if has_address:
+        return f"{TOKEN}: must be set beside {ADDRESS}"
+    return f"no federation runs from this folder: subak up --detach starts one; {FEDERATION}=FOLDER names another's"
 
 
 def usual_file(environment: Mapping[str, str]) -> Path:

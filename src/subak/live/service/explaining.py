@@ -9,6 +9,7 @@ from subak.fleet.shortage import shortage
 from subak.fleet.state import LOG
 from subak.live.api.models import (
     HAS_FINISHED,
+    STANDS,
     TASK_BACKOFF,
     TASK_BLOCKED,
     TASK_ENDED,
@@ -53,7 +54,7 @@ def _words(role: GlobalRole, known: Known, index: int, shortages: tuple[Shortage
     if shortages:
         return shortages[0].words
     machine = machines.get(int(known.row(index)["machine"]), "")
-    return f"it is {state}" + (f" on {machine}" if machine else "")
+    return f"it {STANDS[state]}" + (f" on {machine}" if machine else "")
 
 
 def _shortages(role: GlobalRole, file: FederationFile, known: Known, index: int) -> Iterator[Shortage]:

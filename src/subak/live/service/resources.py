@@ -3,11 +3,13 @@ import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_WAITING
 from subak.federation.messages import NOBODY
-from subak.live.api.models import MachineView, QueueView
+from subak.live.api.models import Free, MachineView, QueueView
 from subak.live.config import FederationFile
 from subak.live.role.facts import MachineFact
 from subak.live.role.global_master.global_role import GlobalRole
 from subak.queues.tree import Queue, TreeFile, queue_leaves, tree_of_paths
+
+FREE_MOST = 64  # kinds of machines, by what they have left
 
 
 def amounts(role: GlobalRole, units: np.ndarray) -> dict[str, int]:
@@ -21,6 +23,16 @@ def total_of(role: GlobalRole) -> tuple[dict[str, int], dict[str, int]]:
     capacity = view.capacity.astype(np.int64)
     used = np.where(capacity > 0, capacity - view.free, 0).sum(axis=1)
     return amounts(role, capacity.sum(axis=1)), amounts(role, used)
+
+
+def free_of(role: GlobalRole) -> tuple[tuple[Free, ...], int]:
+    """Return what machines have left that take tasks, FREE_MOST kinds of it at most, and of how many it is not said."""
+    fleet = role.master.fleet
+    left, counts = np.unique(fleet.free[:, fleet.capacity.any(axis=0)], axis=1, return_counts=True)
+    order = np.argsort(-(left * fleet.scale[:, None]).sum(axis=0), kind="stable")
+    told = order[:FREE_MOST]
+    return tuple(Free(amounts=amounts(role, left[:, kind]), machines=int(counts[kind])) for kind in told.tolist()), int(
+        counts[order[FREE_MOST:]].sum())
 
 
 def own_tasks(role: GlobalRole) -> np.ndarray:

@@ -5,6 +5,7 @@ of the role, or, of jobs that have ended, from the store.
 """
 import asyncio
 import math
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -24,6 +25,7 @@ from subak.live.api.errors import (
     UnavailableError,
 )
 from subak.live.api.models import (
+    STANDS,
     TASK_ENDED,
     TASK_RUNNING,
     Event,
@@ -56,7 +58,7 @@ from subak.live.service.changing import heard_by_both, refusals, removed_view
 from subak.live.service.explaining import explanation_of
 from subak.live.service.listing import chosen, numbers_below
 from subak.live.service.planning import new_queues, plan_of
-from subak.live.service.resources import machine_view, queue_views, total_of
+from subak.live.service.resources import free_of, machine_view, queue_views, total_of
 from subak.live.service.views import PART, STATES, Known, Tally, ended_job, event_view, open_job, task_view
 from subak.live.service.waiting import Waiting, never_fit
 from subak.live.store.checking import StoreError
@@ -65,6 +67,7 @@ from subak.live.store.sqlite import SqliteStore
 ASK_S = 10.0  # that a machine has to answer
 SUBMIT_S = 30.0  # that the disk has to take a job
 NUMBER_S, NUMBER_POLL_S = 2.0, 0.01  # that a job waits for a number, and looks again
+SERIAL = re.compile("[0-9]{1,18}")  # of a job, behind the name of its master
 POLL_S = 0.1  # between two looks at what an attempt has written
 ENDED_KEPT = 256  # jobs that have ended, as they were read last
 ENDED_TASKS_KEPT = 1_000_000  # that they have together at most, but for the last
@@ -286,7 +289,8 @@ class GlobalMasterService:
         """See `Service`."""
         below = int(cursor) if cursor.isdecimal() else 1 << 62
         items: list[JobView] = []
-        numbers, waiting = numbers_below(self.role, below, wanted.state), Waiting(self.role, self.file)
+        waiting = Waiting(self.role, self.file)
+        numbers = self._numbers_of(wanted.ids, below) if wanted.ids else numbers_below(self.role, below, wanted.state)
         async for part in chosen(numbers, lambda number: self._may_be(number, wanted)):
             await self._read_ahead(part[: limit - len(items) + 1])
             for number in part:
@@ -300,6 +304,13 @@ class GlobalMasterService:
                         return Page(items=tuple(items), cursor=str(self._number(items[-1].id)[0]))
                     items.append(view)
         return Page(items=tuple(items))
+
+    def _numbers_of(self, ids: Sequence[str], below: int) -> list[int]:
+        """Return the numbers below another of those of the jobs that this master keeps, the latest first."""
+        parts = (id.rpartition("-") for id in ids)
+        numbers = {number_of_job(self.role.number, int(serial)) for name, _, serial in parts
+                   if name == self.role.name and SERIAL.fullmatch(serial)}
+        return sorted((number for number in numbers if number < below), reverse=True)
 
     def _may_be(self, number: int, wanted: JobFilter) -> bool:
         """Whether a job is of a name, a queue and a state, by what is known of it without a view of its tasks."""
@@ -370,7 +381,7 @@ class GlobalMasterService:
         """See `Service`."""
         known, index = await self._known(id)
         if known.state(index) != TASK_RUNNING:
-            raise RefusedError(f"task {id} is {known.state(index)}: only one that is running can be preempted")
+            raise RefusedError(f"task {id} {STANDS[known.state(index)]}: only one that is running can be preempted")
         row = known.row(index)
         await self._ask("preempt", int(row["machine"]), int(row["number"]))
         return await self.task(id)
@@ -540,11 +551,12 @@ class GlobalMasterService:
 
     async def federation(self) -> FederationView:
         """See `Service`."""
-        capacity, used = total_of(self.role)
+        (capacity, used), (free, left_out) = total_of(self.role), free_of(self.role)
         return FederationView(
             name=self.file.name, version=self.role.queues.version, master=self.role.name,
             masters=await self.masters(), clusters=tuple(cluster.name for cluster in self.file.cluster),
-            machines=sum(not machine.gone for machine in self._machines().values()), capacity=capacity, used=used)
+            machines=sum(not machine.gone for machine in self._machines().values()), capacity=capacity, used=used,
+            free=free, free_left_out=left_out)
 
     async def health(self) -> Health:
         """See `Service`."""
