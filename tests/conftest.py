@@ -32,6 +32,7 @@ gc.disable()  # what is loaded and collected is no garbage; see pytest_collectio
 def pytest_collection_finish():
     """Look for garbage from here on, and not among the tests themselves: that took a third of the time."""
     gc.freeze()
+    gc.set_threshold(50_000)  # Numba makes hundreds of objects a millisecond, and keeps them: 700 cost a twelfth of it
     gc.enable()
 
 
