@@ -253,6 +253,8 @@ def test_schedulers_are_listed(run):
     result = run("schedulers")
     assert result.code == 0
     assert all(name in result.out for name in ("first-fit", "tetris", "backfill", "FILE.py:NAME"))
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert "Without --scheduler it is first-fit" in result.out and "--scheduler easy" in result.out
 
 
 def test_a_policy_of_ones_own_goes_into_its_run_folder(run, small, tmp_path):

@@ -7,6 +7,7 @@ import shlex
 from concurrent.futures import Future
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from small import CPU, TWO, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Sizing, Supposed, Weeks, best_of, value_of
+from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Sizing, Supposed, Weeks, best_of, scarcest, value_of
 from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
 from subak.experiment.sizing.search import fewest, search
 from subak.experiment.sizing.size import limit_of, start_of
@@ -25,8 +26,9 @@ from subak.fleet.edits import rows_in_mix
 from subak.fleet.table import read_fleet
 from subak.measures.intervals import SEEDS_MIN, TraceDays, mean_interval
 from subak.measures.objective import read_objective
+from subak.report.sizing.notes import notes
 from subak.report.sizing.objective_words import said_objective
-from subak.report.sizing.words import headline, notes, sentences
+from subak.report.sizing.words import headline, sentences
 from subak.resources import Resource
 from subak.workload.demand import most_at_once
 from subak.workload.resample import Drawable
@@ -301,23 +303,23 @@ def test_a_kind_by_hand(run, site, tmp_path):
     code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE, "--out",
                           tmp_path / "S")
     assert code == 0, said
-    assert "Buy 6 machines of cpu=2 in all: all tasks wait less than 1 s, in one run.\n" in out
+    assert "You need 6 machines of cpu=2 in all (not 6 more): all tasks wait less than 1 s, in one run.\n" in out
     assert "One run for each size, so there is no interval" in out
     page = (tmp_path / "S" / "report.html").read_text()
-    assert "Buy 6 machines of cpu=2 in all: all tasks wait less than 1 s, in one run." in page
+    assert "You need 6 machines of cpu=2 in all (not 6 more): all tasks wait less than 1 s, in one run." in page
     assert "How many machines" in page
     table = pl.read_csv(tmp_path / "S" / "sizes.csv")
     assert table.filter(machines=6)["kept"].item() == "yes"
     assert table.filter(machines=5)["kept"].item() == "no"
-    assert dict(zip(table["machines"], table["answer"], strict=True))[6] == "to buy"
-    assert table["answer"].drop_nulls().to_list() == ["to buy"]
+    assert dict(zip(table["machines"], table["answer"], strict=True))[6] == "needed"
+    assert table["answer"].drop_nulls().to_list() == ["needed"]
     # Of the 200 tasks 194 run for 3 s in the 99 s from the first arrival to the last, and two each for 2, 1 and 0 s
     held = (194 * 3 + 2 * 2 + 2 * 1) * 2
-    used = dict(table.select("machines", "cpu used").iter_rows())
+    used = dict(table.select("machines", "cpu used (share)").iter_rows())
     assert used[6] == pytest.approx(held / (6 * 2 * 99)) and used[8] == pytest.approx(held / (8 * 2 * 99))
-    least = dict(table.select("machines", "cpu used, least used machine").iter_rows())
+    least = dict(table.select("machines", "cpu used, least used machine (share)").iter_rows())
     assert least[8] == 0.0 < least[6]  # two of eight are never needed
-    assert "beside it that of the least used machine, which near 0 % is there for peaks alone" in " ".join(out.split())
+    assert "least used: that of the least used machine; near 0 % it is there for peaks alone" in " ".join(out.split())
 
 
 def test_the_answer_is_run_again_from_its_scenario(run, site, tmp_path):
@@ -334,18 +336,21 @@ def test_the_cheaper_kind_and_a_mix(run, site, tmp_path):
     code, out, said = run("size", site, "--kind", "cpu=2", "--price", 2, "--kind", "cpu=4", "--price", 3.9, "--mix",
                           tmp_path / "mixed.toml", "--objective", "wait.max < 1s", *ONE)
     assert code == 0, said
-    assert "\n6 machines of cpu=2 at 12\n" in out
-    assert "\n3 machines of cpu=4 at 11.7\n" in out
-    assert out.startswith("Buy 4 machines of the mix mixed (2 of cpu=2, 2 of cpu=4) at 11 in all: all tasks wait less "
-                          "than 1 s, in one run.\n")
-    assert "Each line is an answer of its own: buy the machines of one, not of all." in " ".join(out.split())
+    assert "\n6 machines of cpu=2 for 12\n" in out
+    assert "\n3 machines of cpu=4 for 11.7\n" in out
+    assert out.startswith("You need 4 machines of the mix mixed (2 of cpu=2, 2 of cpu=4) for 11 in "
+                          "all (not 4 more): all "
+                          "tasks wait less than 1 s, in one run.\n")
+    assert "The kinds are alternatives: take the machines of one, not of all." in " ".join(out.split())
     assert "11 *" in out  # the cheapest
 
 
 def test_the_fleet_keeps_its_mix(run, site):
     code, out, said = run("size", site, "--objective", "wait.max < 1s", *ONE)
     assert code == 0, said
-    assert out.startswith("Needed: 5 machines of the mix of unnamed in all: ")  # four and one that holds two: six slots
+    # four and one that holds two: six slots
+    assert out.startswith("You need 5 machines of the mix of unnamed in all (not 5 more): ")
+    assert "The fleet has 4; the answer is 1 more." in out
 
 
 def test_too_few_of_a_mix_leave_a_task_that_can_never_run(run, tmp_path):
@@ -406,25 +411,26 @@ def test_the_trace_comes_first_then_the_interval_then_what_to_buy(run, tmp_path)
     code, out, said = run(*asked, "--out", tmp_path / "S")
     assert code == 0, said
     said = " ".join(out.split())
-    found = re.match(r"Buy (\d+) machines of cpu=1 in all: 95 % of jobs wait less than 60 s, in the next week with 95 "
-                     r"% certainty\. Fewest with which wait\.p95 < 60s holds on the trace itself: (\d+)\. "
+    found = re.match(r"You need (\d+) machines of cpu=1 in all \(not \1 more\): 95 % of jobs wait "
+                     r"less than 60 s, in the "
+                     r"next week with 95 % certainty\. Fewest with which wait\.p95 < 60s holds on "
+                     r"the trace itself: (\d+)\. "
                      r"95 % intervals: (\d+) to (\d+) machines in the typical week, (\d+) to (\d+) in the next one\. ",
                      said)
     buy, own, low, high, next_low, next_high = map(int, found.groups())
     assert next_low <= low <= own <= high <= next_high and own < buy <= next_high
     assert "7 days were drawn anew, 20 times for all users together and 20 times for each apart" in said
-    assert "A size has no interval of its own: each was run once, on the trace itself." in said
-    assert f"Buy {buy} machines of cpu=1 in all: " in (tmp_path / "S" / "report.html").read_text()
+    assert "Each size was run once, on the trace itself, so a size has no interval." in said
+    assert f"You need {buy} machines of cpu=1 in all (not {buy} more): " in (tmp_path / "S" / "report.html").read_text()
     assert len(read_fleet(tmp_path / "S" / "fleet").machines) == buy
     kept = json.loads((tmp_path / "S" / "size.json").read_bytes())
     weeks = kept["answers"][0]["weeks"]
     assert len(weeks["whole"]) == len(weeks["users"]) == 20 and weeks["buy"] == buy
     assert weeks["whole"] != weeks["users"] and kept["redrawn"]["days"] == 7
-    assert ("95 % means: nineteen in twenty such intervals hold the number that is needed, and at most one in twenty "
-            f"next stretches needs more than {buy}.") in said
+    assert f"95 %: of twenty such stretches to come at most one needs more than {buy}." in said
     marked = pl.read_csv(tmp_path / "S" / "sizes.csv").filter(pl.col("answer").is_not_null())
-    assert marked.select("machines", "answer").rows() == [(own, "fewest"), (buy, "to buy")]
-    assert re.search(rf"\n +{buy} .*  yes   to buy ", out)
+    assert marked.select("machines", "answer").rows() == [(own, "fewest"), (buy, "needed")]
+    assert re.search(rf"\n +{buy} .*  yes   needed ", out)
     assert "No interval: that takes seeds 1-7." in run(*asked, "--seeds", "1-6")[1]
     _, out, _ = run(*asked, "--seeds", "1-9", "--limit", own)
     assert re.search(rf"On \d of 8 draws no size up to {own} is enough, so there is no interval\.", out)
@@ -477,15 +483,17 @@ def test_a_range_is_said_where_the_trace_is_too_short_for_one_number():
         return " ".join(notes(Sizing("W", "easy", ("wait.p95 < 10min",), (1, 2), "days", trace, (), None)))
 
     first, rest = said(34)
-    assert first == ("Buy 22 to 34 machines of cpu 1 in all: 95 % of jobs wait less than 10 min on 22 of them in the "
-                     "trace itself, and on 34 in the next stretch of 4 days with 95 % certainty.")
+    assert first == ("You need 22 to 34 machines of cpu 1 in all (not so many more): 95 % of jobs wait less than "
+                     "10 min on 22 of them in the trace itself, and on 34 in the next stretch of 4 "
+                     "days with 95 % certainty.")
     assert "The range is wide, for the trace is short and its days differ" in rest and "Beware" not in rest
     assert "day lacks" not in partial(-3599.0) and "behind" not in partial(3599.0)
     assert "The last of the 4 days lacks 2 h, and counts as a whole one; --measure-until leaves it" in partial(-7200.0)
     assert "The 2 h behind the last of the 4 days are measured, too, and stay as they are in" in partial(7200.0)
     first, rest = said(33)
-    assert first == ("Buy 33 machines of cpu 1 in all: 95 % of jobs wait less than 10 min, in the next stretch of 4 "
-                     "days with 95 % certainty.")
+    assert first == ("You need 33 machines of cpu 1 in all (not 33 more): 95 % of jobs wait less "
+                     "than 10 min, in the next "
+                     "stretch of 4 days with 95 % certainty.")
     assert "range" not in rest
 
 
@@ -515,6 +523,43 @@ def test_the_waits_of_the_log_stand_beside_those_of_the_sizes(run, tmp_path):
     assert "The log itself" not in run("size", logged(tmp_path / "U", [None] * 3), *asked)[1]
 
 
+def test_a_log_and_a_simulation_that_differ_are_replayed_by_the_printed_command(run, tmp_path):
+    """Two jobs of 200 s held two cpu at once at most, after waits of 100 s; on two machines nobody waits in a run.
+
+    A replay shows the waits of both; where the log waits 1 s, which is alike, no command is printed.
+    """
+    def site(name, wait):
+        (tmp_path / name).mkdir()
+        made = plain((0.0, 200.0, 1), (0.0, 200.0, 1), (900.0, 200.0, 1))
+        replace(made, tasks=made.tasks.with_columns(recorded_start=pl.col("arrival") + wait)).write(tmp_path / name)
+        return "size", tmp_path / name, "--kind", "cpu=1", "--objective", "wait.max < 10min", *ONE
+
+    code, out, said = run(*site("W", 100.0), "--out", tmp_path / "S")
+    assert code == 0, said
+    words = " ".join(out.split())
+    assert "At most its jobs held 2 cores at once, as much as 2 such machines have; the answer is 1 fewer." in words
+    assert ("Replay the log before you buy, with the command below: on 2 machines the simulation "
+            "says wait.max 0 s") in words
+    marked = pl.read_csv(tmp_path / "S" / "sizes.csv")
+    assert dict(marked.select("machines", "answer").iter_rows())[2] == "log's peak"
+    assert marked.filter(machines=2)["wait.max < 10min (seconds)"].item() == 0.0
+    command = next(line for line in out.splitlines() if line.startswith("Replay: subak "))
+    code, shown, said = run(*shlex.split(command.removeprefix("Replay: subak ")))
+    assert code == 0 and re.search(r"wait.max < 10min +met: 100 s +met: 0 s", shown), said
+    assert json.loads((tmp_path / "S" / "size.json").read_text())["answer"] == out.splitlines()[0]
+    assert "Replay" not in run(*site("V", 1.0))[1]
+
+
+def test_answer_and_what_it_rests_on_come_before_the_notes_and_the_least_is_last(run, tmp_path):
+    whole = logged(tmp_path / "W", range(1, 11))
+    lines = run("size", whole, "--kind", "cpu=1", "--objective", "wait.p90 < 1s", *ONE)[1].splitlines()
+    notes_at = lines.index("Notes")
+    assert lines[0].startswith("You need 1 machine ") and all(line.startswith("- ") or line.startswith(
+        ("Replay: ", *"abcdefghijklmnopqrstuvwxyz0123456789")) for line in lines[notes_at + 1:])
+    assert next(place for place, line in enumerate(lines) if line.startswith("The log itself")) < notes_at
+    assert [line for line in lines if line.startswith("- ")][-1].startswith("- used: the mean share")
+
+
 def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
     """Of two partitions one has GPUs; the machines of the other need none, nor a fleet that is kept for it."""
     at = 1_700_000_000
@@ -529,7 +574,7 @@ def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
             "too long the answer is the same.") in lines and "export the column Timelimit and convert again" in lines
     code, out, said = run(*asked, "cpu=1,memory=1Gi", "--only-queue", "cpu", "--out", tmp_path / "S")
     assert "time limits of users:" not in out  # first-fit asks for no run times
-    assert code == 0 and out.startswith("Buy 2 machines of cpu=1,memory=1Gi in all: "), said
+    assert code == 0 and out.startswith("You need 2 machines of cpu=1,memory=1Gi in all (not 2 more): "), said
     code, _, said = run(*asked, "cpu=1,memory=1Gi")
     assert code == 2 and "--kind: must name each of cpu, memory, gpu once; missing gpu, which tasks ask for" in said
     code, _, said = run(*asked, "cpu=1", "--only-queue", "cpu")
@@ -572,7 +617,7 @@ def test_time_limits_that_are_supposed_are_supposed_twice_and_the_larger_answer_
     most, least = max(exact["fewest"], longer["fewest"]), min(exact["fewest"], longer["fewest"])
     _, out, _ = run(*asked)
     said = " ".join(out.split())
-    assert said.startswith(f"Buy {most} machines of cpu=8 in all: ")
+    assert said.startswith(f"You need {most} machines of cpu=8 in all (not {most} more): ")
     assert (f"{least} or {most} machines: the workload has no time limits of users, and the answer depends on them."
             ) in said
     assert (f"With exact run times as limits {exact['fewest']} are enough, with limits up to 3 times too long "
@@ -614,8 +659,13 @@ def test_the_scarcest_resource_is_named():
     answer = Sized("cpu 1", 99, sizes, 2)
     sizing = Sizing("W", "first-fit", ("wait.p95 < 10min",), (1,), "none", None, (answer,), 0,
                     resources=("cpu", "memory"))
-    assert ("memory is the scarcest resource. On 2 machines the mean use is: cpu 25 %, memory 50 %."
+    assert ("memory is the scarcest resource: on 2 machines the mean use is cpu 25 %, memory 50 %."
             ) in list(sentences(sizing, answer))
+    peaked = msgspec.structs.replace(sizes[0], peak=(0.9, 0.75))
+    assert scarcest(sizes[0]) == 1 and scarcest(peaked) == 0  # more cpu is used at its peak, less in the mean
+    assert ("cpu is the scarcest resource: on 2 machines the mean use is cpu 25 %, memory 50 %; for "
+            "95 % of the time it "
+            "is at most cpu 90 %, memory 75 %.") in list(sentences(sizing, Sized("cpu 1", 99, (peaked,), 2)))
 
 
 def test_growth_takes_more_machines(run, site, tmp_path):
@@ -623,7 +673,8 @@ def test_growth_takes_more_machines(run, site, tmp_path):
     code, out, said = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 100ms", "--load", 2, *ONE,
                           "--out", tmp_path / "S")
     assert code == 0, said
-    assert out.startswith("Buy 12 machines of cpu=2 in all: at 2 times the load all tasks wait less than 100 ms, in ")
+    assert out.startswith("You need 12 machines of cpu=2 in all (not 12 more): at 2 times the load all tasks "
+                          "wait less than 100 ms, in ")
     assert "a day of the workload passes in 12 h" in " ".join(out.split())
     assert "Use grows 2 times; machines grow less where a peak sets the wait" in " ".join(out.split())
     code, out, said = run("simulate", "--scenario", tmp_path / "S" / "scenario.toml")
@@ -641,8 +692,8 @@ def test_growth_takes_no_more_machines_for_the_burst_of_one_user(run, tmp_path):
     plain(*rows).write(tmp_path / "W")
     asked = ("size", tmp_path / "W", "--kind", "cpu=1", "--objective", "wait.max < 1ms", *ONE, "--out")
     once, twice = run(*asked, tmp_path / "A"), run(*asked, tmp_path / "B", "--load", 2)
-    assert once[1].startswith("Buy 4 machines") and twice[1].startswith("Buy 4 machines")
-    used = [pl.read_csv(tmp_path / name / "sizes.csv").filter(machines=4)["cpu used"].item() for name in "AB"]
+    assert once[1].startswith("You need 4 machines") and twice[1].startswith("You need 4 machines")
+    used = [pl.read_csv(tmp_path / name / "sizes.csv").filter(machines=4)["cpu used (share)"].item() for name in "AB"]
     assert used[0] == pytest.approx(260 * 0.25 / (4 * 240), rel=0.02)  # 260 tasks in 240 s on four slots
     assert used[1] == pytest.approx(2 * used[0], rel=0.02)
 
@@ -665,17 +716,18 @@ def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):
     for task, title in (("40", "task 9/0 (row 9)"), ("40/0", "task 9/0 (row 9)"), ("8", "task 8/0 (row 8)")):
         assert title in run("explain", tmp_path / "R", task)[1]  # ids of the ten jobs are 4 to 40, by fours
     code, out, said = run(*words, *ONE)
-    assert code == 0 and out.startswith("Buy 1 machine of cpu=16,memory=64Gi in all: "), said
+    assert code == 0 and out.startswith("You need 1 machine of cpu=16,memory=64Gi in all (not 1 more): "), said
     asked = ("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", "--objective", "wait.max < 1s", *ONE)
     code, out, said = run(*asked)
     assert code == 0, said
-    assert out.startswith("Buy 4 machines of cpu=1,memory=1Gi in all: all jobs wait less than 1 s, in one run.\n")
+    assert out.startswith("You need 4 machines of cpu=1,memory=1Gi in all (not 4 more): all jobs wait "
+                          "less than 1 s, in one run.\n")
     assert ("All machines are one pool for 2 partitions (cpu, gpu). One with nodes of its own is sized alone: "
             "--only-queue cpu.") in " ".join(out.split())
     _, out, _ = run(*asked, "--only-queue", "gpu")
-    assert out.startswith("Buy 1 machine of cpu=1,memory=1Gi in all: ") and "one pool" not in out
+    assert out.startswith("You need 1 machine of cpu=1,memory=1Gi in all (not 1 more): ") and "one pool" not in out
     _, out, _ = run(*asked, "--only-queue", "gpu", "--only-queue", "cpu")
-    assert out.startswith("Buy 4 machines of ")
+    assert out.startswith("You need 4 machines of ")
     code, _, said = run(*asked, "--only-queue", "gpus")
     assert code == 2
     assert "only_queues: no job is in queue 'gpus'; the first parts of queues are cpu, gpu; did you mean 'gpu'?" in said
@@ -685,7 +737,8 @@ def test_it_is_said_that_tasks_are_counted_where_jobs_have_several(run, site):
     _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "wait.max < 1s", *ONE)
     assert "wait is of tasks: 1 job has 200, and each counts. job_wait counts a job once" in " ".join(out.split())
     _, out, _ = run("size", site, "--kind", "cpu=2", "--objective", "job_wait.max < 1s", *ONE)
-    assert out.startswith("Buy 1 machine of cpu=2 in all: all jobs wait less than 1 s") and "is of tasks" not in out
+    assert out.startswith("You need 1 machine of cpu=2 in all (not 1 more): all jobs wait less than 1 s")
+    assert "is of tasks" not in out
 
 
 def test_a_unit_that_is_missing_is_said(run, tmp_path):

@@ -35,7 +35,7 @@ NO_JUDGEMENT = {
 
 
 def spread(size):
-    return Spread(size, 2 * size, 3 * size, 4 * size, 5 * size, 6 * size)
+    return Spread(size, 2 * size, 3 * size, 4 * size, 5 * size, 6 * size, 3.5 * size)
 
 
 def summary(label, few, many):

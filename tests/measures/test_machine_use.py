@@ -60,3 +60,13 @@ def test_by_hand_with_an_attempt_that_is_lost_and_one_that_still_runs():
     found, _ = used(work, fleet, Window(0.0, 12.0, ""), until=12.0)
     assert found.least_used == (pytest.approx(10 / 12), None)
     assert found.all_machines[1] is None
+
+
+def test_the_peak_is_what_is_not_exceeded_for_95_percent_of_the_time():
+    """Of two slots one is used for 94 s and both for 6 s; then one for 95 s and both for 5 s."""
+    fleet = fleet_of((1,), (1,))
+    for alone, share in ((94.0, 1.0), (95.0, 0.5)):
+        work = plain((0.0, 100.0, 1), (alone, 100.0 - alone, 1), (100.0, 1.0, 1))
+        outcome = simulate(work, fleet, find_scheduler("first-fit"), interval=1.0)
+        tables = task_table(outcome, work, fleet), timeline_table(outcome, work)
+        assert use_of(outcome, tables, work, fleet, Window(0.0, 100.0, "")).peak == (share,)

@@ -168,6 +168,7 @@ def test_amounts_are_in_natural_units():
 def test_percentiles_of_the_numbers_from_0_to_1000():
     values = pl.Series([float(number * 3 % 1001) for number in range(1001)] + [None])
     spread = measures.spread(values)
+    assert spread.p95 == 950
     assert (spread.mean, spread.median, spread.p90, spread.p99, spread.p999, spread.max) == (
         500, 500, 900, 990, 999, 1000)
 

@@ -1,5 +1,6 @@
 """The wait of what Slurm calls a job: by hand, against a plain account, and beside what sacct says."""
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,10 @@ from small import fleet_of, plain, staged
 from subak.experiment.run import simulate_into
 from subak.experiment.scenario import Scenario
 from subak.measures.run_folders import load_runs
-from subak.measures.tasks.slurm_jobs import slurm_jobs, slurm_waits
+from subak.measures.tasks.slurm_jobs import slurm_waits
 from subak.report.comparison import compare
 from subak.report.tables.definitions import definition
+from subak.workload.table import slurm_jobs
 
 ACCOUNTING = """JobID|User|Submit|Start|Elapsed|State|NNodes|AllocTRES
 1_0|a|1700000000|1700000010|100|COMPLETED|1|cpu=1,mem=1G
@@ -55,7 +57,7 @@ def test_an_element_of_an_array_counts_once_and_so_do_all_nodes_of_a_job(tmp_pat
     spread = run.summary.slurm_wait
     assert (spread.mean, spread.median, spread.max) == (pytest.approx(51 / 5), 10.0, 22.0)
     rows = [row for row in compare([run]) if row.measure.family == "Slurm job wait"]
-    assert [row.measure.title for row in rows] == ["mean", "median", "99 %", "longest"]
+    assert [row.measure.title for row in rows] == ["mean", "median", "95 %", "99 %", "longest"]
     assert rows[0].texts() == ["10.2 s"] and "on several nodes" in definition(rows[0].measure)
 
 
@@ -119,17 +121,21 @@ def test_the_wait_of_the_log_is_that_of_sacct(run, tmp_path):
     """Four lines of sacct -X, which waited 10, 20, 40 and 0 s; the third is on three nodes."""
     (tmp_path / "jobs.txt").write_text(ACCOUNTING)
     _, out, _ = run("convert", "sacct", tmp_path / "jobs.txt", "--out", tmp_path / "W")
+    assert re.search(r"Slurm jobs \(an element of an array, or all nodes of a job\) +│ 4 ", out)
+    shown = run("inspect", tmp_path / "W")[1]
+    assert re.search(r"Slurm jobs \(an element of an array, or all nodes of a job\) +│ +4 ", shown)
     assert "\nNever started, so left out: 1 job, cancelled or pending while they waited.\nWrote " in out
     objectives = ["--objective", "slurm_wait.mean < 1s", "--objective", "wait.mean < 1s"]
     code, out, said = run("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", *objectives, "--seeds", "1",
                           "--processes", "1")
     assert code == 0, said
     text = " ".join(out.split())
-    assert text.startswith("Buy 5 machines of cpu=1,memory=1Gi in all: Slurm jobs wait less than 1 s on average and ")
+    assert text.startswith("You need 5 machines of cpu=1,memory=1Gi in all (not 5 more): Slurm jobs "
+                           "wait less than 1 s on ")
     assert "machines of that time: slurm_wait.mean 17.5 s; wait.mean 25 s." in text
     assert ("wait is of tasks: 3 jobs have 6, and each counts. slurm_wait counts what Slurm calls a job, an element of "
-            "an array, or all nodes of a job: 4 in all. job_wait counts a job once") in text
+            "an array, or all nodes of a job: 4 Slurm jobs. job_wait counts a job once") in text
     _, out, _ = run("size", tmp_path / "W", "--kind", "cpu=1,memory=1Gi", *objectives[:2], "--seeds", "1",
                     "--processes", "1")
-    assert ("slurm_wait counts what Slurm calls a job: an element of an array, or all nodes of a job: 4 in all."
+    assert ("slurm_wait counts what Slurm calls a job: an element of an array, or all nodes of a job: 4 Slurm jobs."
             ) in " ".join(out.split())

@@ -10,7 +10,7 @@ from subak.placement.claims import STATUSES
 from subak.workload.table import Workload
 from subak.workload.tasks import SLOWDOWN_FLOOR_S
 
-LEVELS = (0.5, 0.9, 0.99, 0.999)
+LEVELS = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
 def place_counts(tasks: pl.DataFrame) -> dict[str, int]:
@@ -42,7 +42,7 @@ def bounded_slowdown() -> pl.Expr:
 
 
 def spread(values: pl.Series) -> Spread:
-    """Return mean, median, 90th, 99th and 99.9th percentile and maximum, without the nulls.
+    """Return mean, median, 90th, 95th, 99th and 99.9th percentile and maximum, without the nulls.
 
     A percentile is the least value that at least that share of the values does not exceed (nearest rank).
     """
@@ -50,8 +50,8 @@ def spread(values: pl.Series) -> Spread:
     values = pl.Series(np.sort(values.to_numpy()))  # several numbers at a time
     if values.is_empty():
         return Spread()
-    median, p90, p99, p999 = (_number(values[math.ceil(level * len(values)) - 1]) for level in LEVELS)
-    return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()))
+    median, p90, p95, p99, p999 = (_number(values[math.ceil(level * len(values)) - 1]) for level in LEVELS)
+    return Spread(_number(values.mean()), median, p90, p99, p999, _number(values.max()), p95)
 
 
 def makespan(tasks: pl.DataFrame) -> float | None:

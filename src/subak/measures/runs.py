@@ -59,7 +59,7 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A distribution in six numbers; each is None when no task started."""
+    """A distribution in seven numbers; each is None when no task started."""
 
     mean: float | None = None
     median: float | None = None
@@ -67,6 +67,7 @@ class Spread(msgspec.Struct, frozen=True):
     p99: float | None = None
     p999: float | None = None
     max: float | None = None
+    p95: float | None = None  # None in runs of versions before
 
 
 class JobFacts(msgspec.Struct, frozen=True):

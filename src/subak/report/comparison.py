@@ -27,9 +27,11 @@ from subak.report.number_text import (
     share_text,
 )
 
+WAIT_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p95": "95 %", "p99": "99 %", "p999": "99.9 %",
+               "max": "longest"}
 SPREAD_TITLES = {"mean": "mean", "median": "median", "p90": "90 %", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 SLOWDOWN_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "largest"}
-JOB_WAIT_TITLES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "longest"}
+JOB_WAIT_TITLES = {"mean": "mean", "median": "median", "p95": "95 %", "p99": "99 %", "max": "longest"}
 LENGTH_TITLES = {"mean": "mean", "p99": "99 %"}
 PART_TITLES = {"framework_queueing": "framework queueing", "processing": "processing",
                "worker_queueing": "worker queueing", "communication": "communication"}
@@ -126,7 +128,7 @@ def measures(resources: list[str], levels: int = 0, currencies: int = 1) -> list
     """
     return [
         *(Measure("Wait time", title, partial(_spread, "wait_time", name), seconds_text, operator.lt)
-          for name, title in SPREAD_TITLES.items()),
+          for name, title in WAIT_TITLES.items()),
         *(Measure("Allocation time", title, partial(_allocation, name), seconds_text, operator.lt)
           for name, title in SPREAD_TITLES.items()),
         *(Measure("Its parts, mean", title, partial(_part, name), seconds_text)

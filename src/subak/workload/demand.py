@@ -45,6 +45,14 @@ def most_at_once(workload: Workload) -> int:
     return int(_Curve(arrivals, ends, np.ones(len(arrivals), np.int64)).peak(1.0)[1])
 
 
+def most_recorded(workload: Workload) -> tuple[int, ...]:
+    """Return the most of each resource, in units, that tasks held at once in the log; its starts must be known."""
+    starts = workload.tasks["recorded_start"].to_numpy()
+    order = np.argsort(starts, kind="stable")
+    begun, ends = starts[order], (starts + workload.tasks["run_time"].to_numpy())[order]
+    return tuple(int(_Curve(begun, ends, _amounts(workload, each)[order]).peak(1.0)[1]) for each in workload.resources)
+
+
 def span_end(workload: Workload) -> float:
     """Return when the last task would end (endless ones aside) if every task started on arrival."""
     _, ends = _starts_and_ends(workload)

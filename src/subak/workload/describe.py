@@ -7,7 +7,7 @@ from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.demand import span_end
-from subak.workload.table import Workload
+from subak.workload.table import SLURM_JOBS, Workload, slurm_jobs
 
 OF_JOB = "tasks of the job"  # a column's name that no resource can have
 LEVELS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
@@ -77,8 +77,10 @@ def _names(workload: Workload) -> list[str]:
 def _counts(workload: Workload, tasks: pl.DataFrame) -> dict[str, int]:
     jobs = workload.jobs
     constrained = workload.stages["constraints"].list.len().fill_null(0).gather(tasks["stage"]) > 0
+    of_slurm = slurm_jobs(workload.gang_sizes(), len(tasks))
+    together = {SLURM_JOBS: of_slurm} if of_slurm != len(tasks) else {}
     return {
-        "jobs": len(jobs), "stages": len(workload.stages), "tasks": len(tasks),
+        "jobs": len(jobs), **together, "stages": len(workload.stages), "tasks": len(tasks),
         "queues": jobs["queue"].n_unique(), "users": jobs["user"].n_unique(),
         "tasks with constraints": int(constrained.sum()),
         "stages that wait for others": int((workload.stages["depends_on"].list.len().fill_null(0) > 0).sum()),

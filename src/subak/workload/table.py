@@ -33,6 +33,7 @@ from subak.workload.predicates import OPERATORS
 DUMP_BEGINS = "the dump begins"  # the remark of readers of dumps that list of earlier jobs only some
 QUEUES_ARE = "queues are"  # the remark of readers that make queues of several fields: partition/account/user
 OWN_NODES = ("partition", "virtual cluster")  # parts of such queues that have nodes of their own
+SLURM_JOBS = "Slurm jobs (an element of an array, or all nodes of a job)"  # the words for their count
 TIME_0 = "time 0 is"  # the remark of readers whose traces have a calendar
 MARKS_A_TASK = 4  # so many more indices than tasks may there be for marks to be worth their memory
 TIME_MAX_S = 1e12  # 31,700 years: sums of such times keep a precision of a tenth of a millisecond
@@ -119,6 +120,11 @@ class Workload:
         write_toml(_Header(self.resources, self.provenance, self.observed), folder / "workload.toml")
         for name, table in (("jobs", self.jobs), ("stages", self.stages), ("tasks", self.tasks)):
             write_table(table, folder / f"{name}.parquet")
+
+
+def slurm_jobs(gang_sizes: np.ndarray, tasks: int) -> int:
+    """Return how many jobs Slurm would count of so many *tasks*, of which int64[stage] start together."""
+    return int(tasks - gang_sizes.sum() + np.count_nonzero(gang_sizes))
 
 
 def expected_seconds(workload: Workload) -> np.ndarray:

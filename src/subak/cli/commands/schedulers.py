@@ -3,12 +3,15 @@ from rich.table import Table
 
 from subak.federation.settings import NETWORK_SETTINGS, supported_by
 from subak.placement.schedulers import KNOWLEDGE, OPTIONS, PLACEMENT_OPTIONS, SCHEDULERS, Scheduler
-from subak.report.console import Console
+from subak.report.console import PIPED_WIDTH, Console
+
+TABLE_WIDTH = 80  # characters, where no terminal says another number
 
 
 def schedulers() -> None:
     """List the schedulers, the options that may follow their names, and the settings of federations."""
     console = Console()
+    console.width = min(console.width, PIPED_WIDTH if console.is_terminal else TABLE_WIDTH)
     central = [each for each in SCHEDULERS.values() if not each.architecture]
     federated = [each for each in SCHEDULERS.values() if each.architecture]
     table = Table("Scheduler", "What it does", "Knows", "Options", title="Schedulers that see everything at once",
@@ -30,6 +33,8 @@ def schedulers() -> None:
                   "--federation, and docs/reference/federations.md says what each means.")
     console.print("Knows, of run times: " + "; ".join(f"{name}, {text}" for name, text in KNOWLEDGE.items())
                   + ". --estimates says how well.")
+    console.print("Without --scheduler it is first-fit, the plainest: strict order, so that nothing is assumed. "
+                  "--scheduler easy is Slurm's backfill.")
     console.print("A policy of your own: FILE.py:NAME, or pipe:COMMAND for one in a process (see docs/policies.md).")
 
 

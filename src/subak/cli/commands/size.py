@@ -20,7 +20,7 @@ from subak.policy_files import is_users
 from subak.quantities import Amount
 from subak.report.console import Console, bars, echo
 from subak.report.sizing.terminal import sizing_text
-from subak.report.sizing.words import size_table
+from subak.report.sizing.words import headline, replay, size_table, with_units
 from subak.report.tables.export import as_csv
 from subak.threads import usable_cores
 from subak.workload.table import Workload
@@ -62,6 +62,9 @@ def size(
 def _shown(found: Sizing) -> None:
     """Show the answers, and end the command where no size is enough; then nothing is kept."""
     Console().print(sizing_text(found))
+    command = replay(found)
+    if command:
+        echo(f"Replay: {command}")
     if found.best is None:
         raise CommandEndedError(NOT_ENOUGH)
 
@@ -83,10 +86,13 @@ def _write(folder: Path, out: Path, question: Question, candidates: list[Candida
     from subak.report.document import unchecked  # noqa: PLC0415  (the charts' library takes a while to load)
     from subak.report.sizing.page import sizing_page  # noqa: PLC0415
 
-    (folder / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1))
+    said = "" if found.best is None else headline(found, found.answers[found.best])
+    numbers = {"answer": said, **msgspec.to_builtins(found)}
+    (folder / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(numbers), indent=1))
     for number, answer in enumerate(found.answers, start=1):
         name = "sizes.csv" if len(found.answers) == 1 else f"sizes-{number}.csv"
-        (folder / name).write_text(as_csv(size_table(found, answer)), encoding="utf-8", errors="backslashreplace")
+        table = with_units(size_table(found, answer), found)
+        (folder / name).write_text(as_csv(table), encoding="utf-8", errors="backslashreplace")
     with unchecked():
         (folder / "report.html").write_bytes(sizing_page(found))
     count = None if found.best is None else found.answers[found.best].buy

@@ -52,8 +52,8 @@ def size(
         metavar="N", min=1, max=PROCESSES_MAX, help="How many runs at once [default: one a core].",
         show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(
-        metavar="FOLDER", help="Keep a page, the table of sizes, and the fleet and scenario of the machines to buy "
-                               "in this folder [default: only show the table].", show_default=False,
+        metavar="FOLDER", help="Keep a page, the table of sizes, and fleet and scenario of the machines "
+                               "needed in this folder [default: only show the table].", show_default=False,
         rich_help_panel=OUTPUT)] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
@@ -62,7 +62,7 @@ def size(
     The first line is the answer to report. Sizes are tried by bisection. For a generated workload each size runs
     with the same seeds, and the answer has a 95 % interval over them. For a trace the fewest machines are for the trace
     itself; redraws of its days give intervals for the typical stretch of its length and for the next one, and the
-    number to buy. A size on which some task can never run, because no machine is large enough, misses every objective.
+    number needed. A size on which some task can never run, because no machine is large enough, misses every objective.
 
     - `subak size W --objective 'slurm_wait.p95 < 1h' --kind cpu=64,memory=256Gi --scheduler easy` counts nodes under
       backfill, as Slurm has it; else in strict order. `--load 1.3`: 30 % more; `--only-queue gpu`: one partition.

@@ -45,6 +45,7 @@ class Size(msgspec.Struct, frozen=True):
     values: tuple[Value, ...]  # of each objective; none where no run could begin
     missed: str = ""  # why objectives are missed whatever the values are: tasks that can never run
     used: Shares = ()  # of all machines' capacity of each resource, the mean over the seeds; none of draws
+    peak: Shares = ()  # no more of each resource is used for 95 % of the time
     least_used: Shares = ()  # of the machine that is used least
 
     def keeps(self, objectives: Sequence[Objective], end: str = MEAN) -> bool:
@@ -56,9 +57,10 @@ class Size(msgspec.Struct, frozen=True):
 
 
 def scarcest(size: Size) -> int | None:
-    """Return the resource of which the most is used at a size, by its place; None where nothing is known."""
-    known = [(share, -place) for place, share in enumerate(size.used) if share is not None]
-    return -max(known)[1] if known else None
+    """Return the resource whose use peaks highest at a size, by its place; None where nothing is known."""
+    peaks = size.peak or size.used
+    known = [(peaks[place] or 0.0, share, -place) for place, share in enumerate(size.used) if share is not None]
+    return -max(known)[2] if known else None
 
 
 class Rise(msgspec.Struct, frozen=True):
@@ -116,6 +118,8 @@ class Sized(msgspec.Struct, frozen=True):
     buy_price: float | None = None  # of the machines to buy; None where prices are not given
     supposed: Supposed | None = None  # with longer time limits; None where what schedulers know is not supposed
     parts: tuple[tuple[str, int], ...] = ()  # of the machines to buy, by kind; none where all are alike
+    has: int | None = None  # machines of the fleet whose mix it is; None where nobody told what there is
+    as_in_log: int | None = None  # machines that have what the log's tasks held at once; None where it knows no starts
 
     def size(self, machines: int) -> Size:
         """Return what came of a number of machines that was tried."""
@@ -140,6 +144,8 @@ class Recorded(msgspec.Struct, frozen=True):
 
     values: tuple[float, ...]
     tasks: int  # that the log knows the start of
+    most: tuple[float, ...] = ()  # of each resource that its tasks held at once, in what it is counted in
+    of: tuple[str, ...] = ()  # what each is counted in
 
 
 class Sizing(msgspec.Struct, frozen=True):
@@ -162,6 +168,7 @@ class Sizing(msgspec.Struct, frozen=True):
     begins: str = ""  # what the trace says of jobs before it, where they are measured
     knows: str = ""  # what the scheduler knows of run times; empty where it goes by none
     recorded: Recorded | None = None  # None where the log knows no starts, or is of another load
+    replays: tuple[str, ...] = ()  # of each answer the command that replays the log; empty where there is none
 
 
 def best_of(answers: Sequence[Sized]) -> int | None:

@@ -17,6 +17,7 @@ from subak.measures.window import window_of
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table, timeline_table
 from subak.simulator.simulate import simulate
+from subak.workload.demand import most_recorded
 from subak.workload.stored import HeldWorkload
 from subak.workload.table import Workload
 
@@ -39,4 +40,5 @@ def recorded(scenario: Scenario, inputs: tuple[Workload, Fleet], objectives: Seq
     outcome = simulate(known, fleet, find_scheduler("recorded"))
     tasks = task_table(outcome, known, fleet)
     values = values_of(tasks, timeline_table(outcome, known), known, window, list(objectives))
-    return Recorded(tuple(values), len(tasks))
+    most = tuple(each.unit * held for each, held in zip(known.resources, most_recorded(known), strict=True))
+    return Recorded(tuple(values), len(tasks), most, tuple(each.of for each in known.resources))

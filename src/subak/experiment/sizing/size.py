@@ -1,5 +1,6 @@
 """Finds, for each kind or mix, the fewest machines that meet all objectives, and the cheapest of these."""
 import math
+import shlex
 from collections.abc import Callable
 
 import msgspec
@@ -9,7 +10,17 @@ from subak.experiment.fleet_words import MACHINES_MAX
 from subak.experiment.inputs import refuse_unfit, scenario_window, settle_resample
 from subak.experiment.knowledge import knowledge
 from subak.experiment.scenario import Scenario, seeds_of
-from subak.experiment.sizing.answer import Size, Sized, Sizing, Supposed, Weeks, best_of, mean_shares, value_of
+from subak.experiment.sizing.answer import (
+    Recorded,
+    Size,
+    Sized,
+    Sizing,
+    Supposed,
+    Weeks,
+    best_of,
+    mean_shares,
+    value_of,
+)
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless
 from subak.experiment.sizing.recorded import recorded
 from subak.experiment.sizing.search import search, with_sizes
@@ -17,7 +28,6 @@ from subak.experiment.sizing.trials import Submit, Tried
 from subak.experiment.sizing.weeks import Draw, answers_on, weeks_of
 from subak.measures.intervals import TraceDays
 from subak.measures.objective import Objective, read_objective
-from subak.measures.tasks.slurm_jobs import slurm_jobs
 from subak.placement.schedulers import RUN_TIMES
 from subak.policy import find_scheduler
 from subak.simulator.engine.estimates import used_estimates
@@ -26,7 +36,7 @@ from subak.workload.demand import demand, most_at_once
 from subak.workload.extent import at_load
 from subak.workload.redraws import DAYS
 from subak.workload.resample import Drawable, drawable
-from subak.workload.table import DUMP_BEGINS, OWN_NODES, QUEUES_ARE, Workload
+from subak.workload.table import DUMP_BEGINS, OWN_NODES, QUEUES_ARE, Workload, slurm_jobs
 
 NONE_WAITS = 2  # times the tasks that would run at once if none waited, for seeds that draw more: the default limit
 
@@ -64,8 +74,12 @@ def size(
     days, grown = _redrawn(scenario, workload), at_load(workload, scenario.load)
     knows = _knows(scenario, workload)
     supposes = bool(knows) and used_estimates("", workload) != USER and not scenario.estimates
-    answers = [_answer(_Sizes(question, place, candidate, submit, notify), objectives, (grown, limit), days, supposes)
-               for place, candidate in enumerate(candidates)]
+    log = recorded(scenario, (workload, candidates[0].machines(1)), objectives)
+    answers = list[Sized]()
+    for place, candidate in enumerate(candidates):
+        sizes = _Sizes(question, place, candidate, submit, notify)
+        found = _answer(sizes, objectives, (grown, limit), days, supposes)
+        answers.append(_with_log(found, sizes, objectives, _machines_for(log, candidate, workload)))
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
                   tuple(scenario.seeds), scenario.resample, days, tuple(answers),
                   best_of(answers), len(workload.jobs), len(workload.tasks),
@@ -73,7 +87,40 @@ def size(
                   tuple(each.name for each in workload.resources), scenario.load, partitions_of(workload),
                   "" if scenario.measure_from is not None else _remark(workload, DUMP_BEGINS),
                   knows,
-                  recorded(scenario, (workload, candidates[0].machines(1)), objectives))
+                  log, tuple(_replay(scenario, each) for each in answers))
+
+
+def _with_log(found: Sized, sizes: "_Sizes", objectives: list[Objective], machines: int | None) -> Sized:
+    """Return an answer with the *machines* that have what the log's tasks held, among the sizes that were tried."""
+    if not machines or found.fewest is None:
+        return found
+    known = any(size.machines == machines for size in found.sizes)
+    every = found if known else with_sizes(found, [*found.sizes, sizes.trial(machines)], objectives)
+    return msgspec.structs.replace(every, as_in_log=machines)
+
+
+def _replay(scenario: Scenario, answer: Sized) -> str:
+    """Return the command that sets the waits of the log beside those of the scheduler; empty for a mix of machines."""
+    if answer.as_in_log is None or answer.parts:
+        return ""
+    machines = f"--scale {answer.as_in_log / answer.has:.6g}" if answer.has else (
+        f"--machines {answer.as_in_log} --capacity {answer.name}")
+    only = "".join(f" --only-queue {shlex.quote(each)}" for each in scenario.only_queues)
+    ends = (("from", scenario.measure_from), ("until", scenario.measure_until))
+    window = "".join(f" --measure-{name} {value:g}" for name, value in ends if value is not None)
+    objectives = "".join(f" --objective {shlex.quote(each)}" for each in scenario.objectives)
+    return (f"subak compare {shlex.quote(scenario.workload)}{only} {machines}{window}{objectives} --schedulers "
+            f"recorded,{scenario.schedulers[0]}")
+
+
+def _machines_for(log: Recorded | None, candidate: Candidate, workload: Workload) -> int | None:
+    """Return how many machines have what the log's tasks held at once; None where it knows no starts."""
+    if log is None:
+        return None
+    has = candidate.fleet.capacity.mean(axis=1)
+    shares = [most / (mean * each.unit) for each, most, mean in zip(workload.resources, log.most, has, strict=True)
+              if mean > 0]
+    return math.ceil(max(shares, default=0.0) - 1e-9)
 
 
 def partitions_of(workload: Workload) -> tuple[str, ...]:
@@ -161,7 +208,8 @@ def _answer(
     found = _with_bought(found, sizes, objectives)
     if found.buy is None:
         return msgspec.structs.replace(found, of_fleet=candidate.of_fleet)
-    return msgspec.structs.replace(found, of_fleet=candidate.of_fleet, buy_price=candidate.price(found.buy),
+    has = len(candidate.fleet.machines) if candidate.of_fleet else None
+    return msgspec.structs.replace(found, of_fleet=candidate.of_fleet, has=has, buy_price=candidate.price(found.buy),
                                    parts=candidate.parts(found.buy))
 
 

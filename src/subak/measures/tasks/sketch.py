@@ -54,9 +54,9 @@ class Sketches:
         if not values:
             return Spread()
         sketch = self._sketch(which)
-        median, p90, p99, p999 = (_at(sketch, math.ceil(level * values) - 1) for level in LEVELS)
+        median, p90, p95, p99, p999 = (_at(sketch, math.ceil(level * values) - 1) for level in LEVELS)
         mean, largest = float(self.total[which].sum()) / values, float(self.largest[which].max())
-        return Spread(mean, median, p90, p99, p999, largest)
+        return Spread(mean, median, p90, p99, p999, largest, p95)
 
     def quantile(self, group: int, level: float) -> float | None:
         """Return about what polars calls the higher quantile of a group, None where it has no values."""

@@ -20,8 +20,3 @@ def slurm_waits(tasks: pl.DataFrame, gangs: np.ndarray, wait: str) -> pl.Series:
     once = tasks.filter(together).group_by("stage", maintain_order=True).agg(
         pl.when(known).then((pl.col(wait) - after).max()).alias(wait))
     return pl.concat([tasks.filter(~together)[wait], once[wait]])
-
-
-def slurm_jobs(gang_sizes: np.ndarray, tasks: int) -> int:
-    """Return how many there are of so many *tasks*, of which int64[stage] start together."""
-    return int(tasks - gang_sizes.sum() + np.count_nonzero(gang_sizes))

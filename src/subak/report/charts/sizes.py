@@ -49,7 +49,7 @@ def _rule(sizing: Sizing, which: str, colour: alt.Color, dash: list[int]) -> alt
             for answer in sizing.answers if getattr(answer, which) is not None]
     return alt.Chart(alt.InlineData(values=rows)).mark_rule(clip=True, strokeWidth=1, strokeDash=dash).encode(
         x=alt.X(f"{which}:Q"), color=colour, tooltip=[alt.Tooltip("kind:N"), alt.Tooltip(
-            f"{which}:Q", title="fewest" if which == "fewest" else "to buy", format=",d")])
+            f"{which}:Q", title="fewest" if which == "fewest" else "needed", format=",d")])
 
 
 def _points(sizing: Sizing, answer: Sized, number: int) -> Iterator[dict[str, Any]]:

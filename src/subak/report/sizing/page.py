@@ -8,7 +8,8 @@ from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import document, figure, heading
 from subak.report.page import FONT
 from subak.report.pictures import IMAGE_WIDTH, spec_of
-from subak.report.sizing.words import headline, notes, sentences, size_table
+from subak.report.sizing.notes import notes
+from subak.report.sizing.words import headline, replay, sentences, size_table
 from subak.report.tables.table import shown
 from subak.version import VERSION
 
@@ -21,7 +22,9 @@ def sizing_page(sizing: Sizing) -> bytes:
     places = [number for number in range(len(sizing.objectives)) if any(
         size.values for answer in sizing.answers for size in answer.sizes)]
     charts = tags.tag("div", *(_figure(sizing, number) for number in places), class_="charts")
-    said = (tags.tag("p", note, class_="note") for note in notes(sizing))
+    command = replay(sizing)
+    again = [tags.tag("p", f"The command below, a replay of the log: {command}", class_="note")] if command else []
+    said = [*again, *(tags.tag("p", note, class_="note") for note in notes(sizing))]
     foot = tags.tag("footer", tags.tag("p", f"Written by Subak {VERSION}. This page is complete in itself: "
                                             "it loads nothing and sends nothing."))
     main = tags.tag("main", *(_card(sizing, place) for place in _best_first(sizing)), charts,

@@ -8,15 +8,15 @@ from subak.experiment.sizing.answer import Size, Sized, Sizing
 from subak.measures.objective import Objective
 from subak.report.console import Text
 from subak.report.number_text import number_text
+from subak.report.sizing.notes import notes
 from subak.report.sizing.words import (
     INTERVAL,
     LEAST_USED,
-    TO_BUY,
+    NEEDED,
     USED,
     headline,
     in_short,
     interval_text,
-    notes,
     objectives_of,
     scarce,
     sentences,
@@ -43,13 +43,14 @@ def sizing_text(sizing: Sizing) -> Group:
         if answer.sizes:
             parts += [_curve(sizing, answer), Text("")]
     tried = any(answer.sizes for answer in sizing.answers)
-    return Group(*parts, *(Text(note, style="dim") for note in notes(sizing) if tried))
+    said = notes(sizing) if tried else []
+    return Group(*parts, *([Text("Notes", style="bold")] if said else []), *(Text(f"- {note}") for note in said))
 
 
 def _comparison(sizing: Sizing) -> Table:
     table = Table(box=None, padding=(0, 1), pad_edge=False)
     table.add_column("")
-    for title in ("fewest", INTERVAL, TO_BUY, *(["price"] if _priced(sizing) else [])):
+    for title in ("fewest", INTERVAL, NEEDED, *(["price"] if _priced(sizing) else [])):
         table.add_column(title, justify="right", header_style="bold")
     for place, answer in enumerate(sizing.answers):
         best = place == sizing.best

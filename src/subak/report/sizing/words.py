@@ -4,24 +4,24 @@ from collections.abc import Callable, Iterator
 
 from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks, scarcest
 from subak.measures.intervals import SEEDS_MIN
-from subak.measures.objective import IN_SECONDS, OF_TASKS, SLURM_WAIT, Objective, read_objective
+from subak.measures.objective import IN_SECONDS, Objective, read_objective
 from subak.placement.schedulers import BY_USERS
-from subak.report.notes import MIDDLE_APART, ONE_WORKLOAD, REDRAWN, SEEDS_OF_TRACE, SPREAD_APART, parts_text, uneven
+from subak.report.notes import MIDDLE_APART, SEEDS_OF_TRACE, SPREAD_APART
 from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text, share_text
 from subak.report.sizing.objective_words import said_objective
 from subak.report.tables.table import Amount, Cell, Table
-from subak.workload.days import DAY_S, HOUR_S, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
+from subak.workload.days import DAY_S, WEEK
 from subak.workload.resample import Drawable
 
 ENDLESS = "never"
-PARTITIONS_NAMED_MAX = 6
 INTERVAL = "95 % interval"
 TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says too little
-TO_BUY, FEWEST = "to buy", "fewest"
+NEEDED, FEWEST = "needed", "fewest"
+IN_LOG = "log's peak"  # the machines that have what the log's tasks held at once
+APART = 2.0  # times: a log and its simulation that differ by more are to be compared first
+APART_MIN = 60.0  # seconds; shorter waits are alike
 USED, LEAST_USED = "used", "used, least used machine"  # behind the name of a resource
-STRICT_ORDERS = ("first-fit", "best-fit", "worst-fit", "aligned-fit", "random-fit", "fifo")
-STRICT = (" It lets nobody pass who waits first. Slurm and most batch systems backfill: --scheduler easy does, and "
-          "usually needs fewer machines.")
+WORDS_OF = ("cores", "GPUs")  # that name their resource
 SEVERAL = 2
 
 
@@ -34,12 +34,11 @@ def headline(sizing: Sizing, answer: Sized) -> str:
     """Return the one line to report: how many machines, what they keep, and how surely."""
     if answer.buy is None:
         return in_short(answer)
-    do = "Needed:" if answer.of_fleet else "Buy"
     if answer.fewest is not None and sizing.redrawn is not None and is_wide(answer):
-        return (f"{do} {answer.fewest:,} to {in_short(answer)} in all: {_kept(sizing)} on {answer.fewest:,} of them in "
-                f"the trace itself, and on {answer.buy:,} in the next {stretch_text(sizing.redrawn)} with 95 % "
-                "certainty.")
-    return f"{do} {in_short(answer)} in all: {_kept(sizing)}, {_surely(sizing, answer)}."
+        return (f"You need {answer.fewest:,} to {in_short(answer)} in all (not so many more): {_kept(sizing)} on "
+                f"{answer.fewest:,} of them in the trace itself, and on {answer.buy:,} in the next "
+                f"{stretch_text(sizing.redrawn)} with 95 % certainty.")
+    return f"You need {in_short(answer)} in all (not {answer.buy:,} more): {_kept(sizing)}, {_surely(sizing, answer)}."
 
 
 def is_wide(answer: Sized) -> bool:
@@ -49,11 +48,11 @@ def is_wide(answer: Sized) -> bool:
 
 
 def in_short(answer: Sized) -> str:
-    """Return the machines to buy."""
+    """Return how many machines are needed."""
     if answer.buy is None:
         return f"No number of machines of {answer.name} is enough" if answer.hopeless else (
             f"No number of machines up to {answer.limit:,} is enough")
-    price = "" if answer.buy_price is None else f" at {number_text(answer.buy_price)}"
+    price = "" if answer.buy_price is None else f" for {number_text(answer.buy_price)}"
     parts = ", ".join(f"{count:,} of {kind}" for kind, count in answer.parts)
     return f"{counted(answer.buy, 'machine')} of {answer.name}{f' ({parts})' if parts else ''}{price}"
 
@@ -89,6 +88,7 @@ def interval_text(answer: Sized) -> str:
 
 def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
     """Return what is to be said of an answer."""
+    yield from _beside_fleet(answer)
     yield from _limits(sizing, answer)
     if answer.hopeless:
         yield f"{answer.hopeless}. A task that can never run misses every objective."
@@ -96,13 +96,22 @@ def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
         yield from _not_enough(sizing, answer)
     else:
         yield f"Fewest with which {_all_hold(sizing)} {_over(sizing)}: {answer.fewest:,}."
-        yield from _binds(sizing, answer)
         yield _certainty(sizing, answer)
         if answer.weeks is not None and sizing.redrawn is not None:
             yield from _weeks(answer, answer.weeks)
+        yield from _binds(sizing, answer)
     if answer.fewest == 1:
         yield "It is the smallest size there is."
+    yield from _recorded(sizing, answer)
     yield from _exceptions(sizing, answer)
+
+
+def _beside_fleet(answer: Sized) -> Iterator[str]:
+    """Say how many machines there are more or fewer than those of the fleet."""
+    if answer.buy is None or answer.has is None:
+        return
+    more = answer.buy - answer.has
+    yield f"The fleet has {answer.has:,}; the answer is {_beyond(more)}."
 
 
 def _limits(sizing: Sizing, answer: Sized) -> Iterator[str]:
@@ -135,9 +144,72 @@ def _binds(sizing: Sizing, answer: Sized) -> Iterator[str]:
     at = next((size for size in answer.sizes if size.machines == answer.fewest), None)
     if not most or at is None or not at.used or len(sizing.resources) < SEVERAL:
         return
-    shares = [f"{name} {share_text(share)}" for name, share in zip(sizing.resources, at.used, strict=True)
-              if share is not None]
-    yield f"{most} is the scarcest resource. On {counted(at.machines, 'machine')} the mean use is: {', '.join(shares)}."
+    mean, peak = (", ".join(f"{name} {share_text(share)}" for name, share in zip(
+        sizing.resources, shares, strict=True) if share is not None) for shares in (at.used, at.peak or at.used))
+    use = f"the mean use is {mean}; for 95 % of the time it is at most {peak}" if at.peak else f"the mean use is {mean}"
+    yield f"{most} is the scarcest resource: on {counted(at.machines, 'machine')} {use}."
+
+
+def _recorded(sizing: Sizing, answer: Sized) -> Iterator[str]:
+    """Say what the objectives came to in the log, how much it held at once, and whether the simulation is like it."""
+    log = sizing.recorded
+    if log is None:
+        return
+    said = "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value)}"
+                     for each, value in zip(objectives_of(sizing), log.values, strict=True))
+    of = "" if log.tasks == sizing.tasks else f", of the {log.tasks:,} of {sizing.tasks:,} tasks whose start it knows"
+    yield f"The log itself, under its own scheduler on the machines of that time: {said}{of}."
+    if answer.as_in_log:
+        most = ", ".join(_held(*each) for each in zip(sizing.resources, log.most, log.of, strict=True) if each[1])
+        yield (f"At most its jobs held {most} at once, as much as {counted(answer.as_in_log, 'such machine')} "
+               f"{'has' if answer.as_in_log == 1 else 'have'}{_beside_log(answer)}.")
+    apart = unlike_log(sizing, answer)
+    if apart:
+        yield (f"Replay the log before you buy, with the command below: on {counted(answer.as_in_log or 0, 'machine')} "
+               f"the simulation says {apart}, more than {APART:g} times off.")
+
+
+def _beside_log(answer: Sized) -> str:
+    """Return how many machines are needed beyond what the log used, or how many fewer."""
+    more = (answer.buy or 0) - (answer.as_in_log or 0)
+    return "" if answer.buy is None else f"; the answer is {_beyond(more)}"
+
+
+def _beyond(more: int) -> str:
+    return f"{abs(more):,} {'more' if more > 0 else 'fewer'}" if more else "as many"
+
+
+def _held(name: str, amount: float, of: str) -> str:
+    """Return an amount as it is in a remark of `subak convert sacct`."""
+    if of == "MiB":
+        return f"{amount / 1024:,.10g} GiB of {name}"
+    return f"{amount:,.10g} {of if of in WORDS_OF else f'{of} of {name}'.strip()}"
+
+
+def unlike_log(sizing: Sizing, answer: Sized) -> str:
+    """Return the objectives of which the simulation on as many machines as the log used says more than APART times off.
+
+    Empty where there are none.
+    """
+    at = next((size for size in answer.sizes if size.machines == answer.as_in_log), None)
+    if sizing.recorded is None or at is None:
+        return ""
+    both = zip(objectives_of(sizing), at.values, sizing.recorded.values, strict=False)
+    return "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value.mean)}" for each, value, log in both
+                     if _apart(each, *sorted((value.mean, log))))
+
+
+def _apart(objective: Objective, less: float, more: float) -> bool:
+    least = APART_MIN if objective.measure in IN_SECONDS else 0.0
+    return more > APART * less and more >= least
+
+
+def replay(sizing: Sizing) -> str:
+    """Return the command that sets a log beside its simulation; empty where they are alike, or no kind is named."""
+    place = next((place for place, each in enumerate(sizing.answers) if unlike_log(sizing, each)), None)
+    return "" if place is None else sizing.replays[place]
+
+
 
 
 def stretch_text(redrawn: Drawable) -> str:
@@ -147,133 +219,17 @@ def stretch_text(redrawn: Drawable) -> str:
     return "week" if redrawn.days == WEEK else f"stretch of {redrawn.days} days"
 
 
-def notes(sizing: Sizing) -> list[str]:
-    """Return what to hold the answers against, and how they came about."""
-    return [*_choice(sizing), *_recorded(sizing), *_grown(sizing), *_pooled(sizing), *_counted(sizing), *_known(sizing),
-            *_used(sizing), *_single(sizing), *_came_about(sizing), *_partial(sizing)]
-
-
 def _over(sizing: Sizing) -> str:
     if sizing.redrawn is not None:
         return "on the trace itself"
     return "in one run" if len(sizing.seeds) == 1 else "in the mean over the seeds"
 
 
-def _recorded(sizing: Sizing) -> Iterator[str]:
-    """Say what the objectives came to in the log."""
-    if sizing.recorded is None:
-        return
-    said = "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value)}"
-                     for each, value in zip(objectives_of(sizing), sizing.recorded.values, strict=True))
-    of = "" if sizing.recorded.tasks == sizing.tasks else (
-        f", of the {sizing.recorded.tasks:,} of {sizing.tasks:,} tasks whose start it knows")
-    yield f"The log itself, under its own scheduler on the machines of that time: {said}{of}."
-
-
-def _grown(sizing: Sizing) -> Iterator[str]:
-    if sizing.load != 1.0:
-        yield (f"At {sizing.load:g} times the load: instants of submission are divided by {sizing.load:g}, so that a "
-               f"day of the workload passes in {seconds_text(DAY_S / sizing.load)}; jobs run for as long as they did. "
-               f"Use grows {sizing.load:g} times; machines grow less where a peak sets the wait, for a wide job or the "
-               "burst of one user is no larger than before.")
-
-
-def _pooled(sizing: Sizing) -> Iterator[str]:
-    if len(sizing.partitions) > 1:
-        named = ", ".join(sizing.partitions[:PARTITIONS_NAMED_MAX])
-        more = len(sizing.partitions) - PARTITIONS_NAMED_MAX
-        yield (f"All machines are one pool for {len(sizing.partitions)} partitions ({named}"
-               f"{f' and {more} more' if more > 0 else ''}). One with nodes of its own is sized alone: --only-queue "
-               f"{sizing.partitions[0]}.")
-
-
-def _counted(sizing: Sizing) -> Iterator[str]:
-    """Say what is counted where jobs are of several tasks, and objectives of tasks or of Slurm jobs."""
-    if sizing.jobs == sizing.tasks:
-        return
-    objectives, have = objectives_of(sizing), "has" if sizing.jobs == 1 else "have"
-    if sizing.slurm_jobs < sizing.tasks:
-        yield "Nodes of one job may share a machine, as in Slurm they may not: a job of 8 can run on 4 larger machines."
-    of_tasks = [each for each in objectives if each.measure in OF_TASKS]
-    slurm = f"an element of an array, or all nodes of a job: {sizing.slurm_jobs:,} in all"
-    if of_tasks:
-        together = sizing.slurm_jobs < sizing.tasks
-        once = f" {SLURM_WAIT} counts what Slurm calls a job, {slurm}." if together else ""
-        yield (f"{of_tasks[0].measure} is of tasks: {counted(sizing.jobs, 'job')} {have} {sizing.tasks:,}, and each "
-               f"counts.{once} job_wait counts a job once, until the first of its tasks starts.")
-    elif any(each.measure == SLURM_WAIT for each in objectives):
-        yield f"{SLURM_WAIT} counts what Slurm calls a job: {slurm}."
-
-
-def _choice(sizing: Sizing) -> Iterator[str]:
-    """Say that kinds and mixes are alternatives."""
-    if len(sizing.answers) > 1:
-        yield "Each line is an answer of its own: buy the machines of one, not of all. --mix asks for several kinds."
-
-
-def _known(sizing: Sizing) -> Iterator[str]:
-    """Say how to settle which time limits there are."""
-    if any(answer.supposed is not None for answer in sizing.answers):
-        yield ("Time limits: of Slurm, export the column Timelimit and convert again. --estimates exact, or factor=2, "
-               "answers for one supposition alone. Longer limits may take more machines or fewer: they hide gaps, and "
-               "let short jobs pass.")
-
-
-def _partial(sizing: Sizing) -> Iterator[str]:
-    """Say what is there of the first and the last day."""
-    if sizing.begins:
-        yield f"The dump begins {sizing.begins}."
-    rest, days = (0.0, 0) if sizing.redrawn is None else (sizing.redrawn.rest, sizing.redrawn.days)
-    if rest >= HOUR_S:
-        yield (f"The {seconds_text(rest)} behind the last of the {days} days are measured, too, and stay as they are "
-               "in every draw; --measure-until leaves them out.")
-    elif rest <= -HOUR_S:
-        yield (f"The last of the {days} days lacks {seconds_text(-rest)}, and counts as a whole one; --measure-until "
-               "leaves it out.")
-
-
-def _used(sizing: Sizing) -> Iterator[str]:
-    """Say what is used of machines, where that is known."""
-    if any(size.used for answer in sizing.answers for size in answer.sizes):
-        yield ("Used is the share of the capacity that tasks hold, the mean over the time that is measured; beside it "
-               "that of the least used machine, which near 0 % is there for peaks alone.")
-
-
-def _single(sizing: Sizing) -> Iterator[str]:
-    """Say why there are no intervals of single sizes."""
-    if any(value.low is not None for answer in sizing.answers for size in answer.sizes for value in size.values):
-        return
-    if sizing.redrawn is not None:
-        yield "A size has no interval of its own: each was run once, on the trace itself."
-    elif len(sizing.seeds) > 1:
-        yield f"A size has no interval of its own: that takes {SEEDS_MIN} seeds, there are {len(sizing.seeds)}."
-
-
-def _came_about(sizing: Sizing) -> list[str]:
-    seeds = len(sizing.seeds)
-    under = f"{sizing.workload} under {sizing.scheduler}.{STRICT if sizing.scheduler in STRICT_ORDERS else ''}"
-    if sizing.redrawn is not None:
-        return [f"{under} {_drawn(sizing, sizing.redrawn)}", *uneven(sizing.redrawn.sessions)]
-    how = REDRAWN.get(sizing.resample, ONE_WORKLOAD)
-    drawn = f"Each size with the same {seeds} seeds: {how}." if seeds > 1 else "One run for each size."
-    return [f"{under} {drawn}",
-            *(["The interval of the answer goes over the sizes that the seeds do not decide (95 %)."]
-              if seeds >= SEEDS_MIN else [])]
-
-
-def _drawn(sizing: Sizing, redrawn: Drawable) -> str:
-    kinds = [sum(drawn_by(seed) == kind for seed in sizing.seeds) for kind in (WHOLE_DAYS, USERS_DAYS)]
-    return (f"Its {parts_text(redrawn.days, redrawn.length)} were drawn anew, {kinds[0]} times for all users together "
-            f"and {kinds[1]} times for each apart, and each draw was sized: the intervals say how much chance moves "
-            "the answer, not growth or machines that fail.")
-
-
 def _weeks(answer: Sized, weeks: Weeks) -> Iterator[str]:
     """Say what the draws of a trace give reason to beware of."""
     own = answer.fewest or 1
     if weeks.buy is not None:
-        yield ("95 % means: nineteen in twenty such intervals hold the number that is needed, and at most one in "
-               f"twenty next stretches needs more than {weeks.buy:,}.")
+        yield f"95 %: of twenty such stretches to come at most one needs more than {weeks.buy:,}."
     if weeks.beyond:
         yield (f"On {weeks.beyond} of {len(weeks.whole) + len(weeks.users)} draws no size up to {answer.limit:,} is "
                "enough, so there is no interval.")
@@ -304,6 +260,13 @@ def size_table(sizing: Sizing, answer: Sized) -> Table:
                   for size in answer.sizes])
 
 
+def with_units(table: Table, sizing: Sizing) -> Table:
+    """Return a table of sizes whose titles say in what its numbers are: seconds, or shares of one."""
+    units = {each.text: "seconds" for each in objectives_of(sizing) if each.measure in IN_SECONDS}
+    units |= {title: "share" for title in table.titles if title.endswith((USED, LEAST_USED))}
+    return table._replace(titles=[f"{title} ({units[title]})" if title in units else title for title in table.titles])
+
+
 def scarce(sizing: Sizing, answer: Sized) -> str:
     """Return the resource of which the most is used with the machines to buy; empty where that is not known."""
     at = [size for size in answer.sizes if size.machines == answer.buy] or answer.sizes[-1:]
@@ -313,7 +276,8 @@ def scarce(sizing: Sizing, answer: Sized) -> str:
 
 def mark(answer: Sized, size: Size) -> str:
     """Return which number of the answer a size is; empty where it is none."""
-    return TO_BUY if size.machines == answer.buy else FEWEST if size.machines == answer.fewest else ""
+    marks = ((NEEDED, answer.buy), (FEWEST, answer.fewest), (IN_LOG, answer.as_in_log))
+    return next((word for word, machines in marks if size.machines == machines), "")
 
 
 def _shares(sizing: Sizing, size: Size, most: str) -> list[Cell]:

@@ -16,7 +16,7 @@ from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Account, Conversion, Reader, Shown
 from subak.workload.readers.options import Options
 from subak.workload.readers.rows import NEVER_STARTED
-from subak.workload.table import Workload
+from subak.workload.table import SLURM_JOBS, Workload, slurm_jobs
 
 OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map", "names": "--columns"}
 SACCT = "sacct"
@@ -86,6 +86,9 @@ def _show(conversion: Conversion, console: Console) -> None:
     workload = conversion.workload
     remarks.add_row("jobs, stages, tasks written", f"{len(workload.jobs):,}, {len(workload.stages):,}, "
                                                    f"{len(workload.tasks):,}")
+    jobs = slurm_jobs(workload.gang_sizes(), len(workload.tasks))
+    if jobs != len(workload.tasks):
+        remarks.add_row(SLURM_JOBS, f"{jobs:,}")
     console.print(remarks)
 
 

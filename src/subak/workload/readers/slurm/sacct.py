@@ -323,8 +323,8 @@ def _begins(kept: pl.DataFrame, origin: float) -> dict[str, str]:
     at = instant_text(origin + first).removesuffix("+00:00" if kept["zoneless"].any() else "")
     minutes = math.ceil(first / MINUTE_S)
     return {DUMP_BEGINS: f"{at}, with its first end: of the {hours:,.1f} h before it lists only jobs that had not "
-                         f"ended ({before:,}); --measure-from {minutes // 60}h{minutes % 60}m leaves them out of "
-                         "what is measured"}
+                         f"ended ({before:,}). Others ran then, too, so its waits are too short: --measure-from "
+                         f"{minutes // 60}h{minutes % 60}m leaves that time out of what is measured"}
 
 
 def _amounts_said(kept: pl.DataFrame, options: Options) -> str:
