@@ -2,6 +2,7 @@
 import filecmp
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -131,6 +132,20 @@ def test_version_and_help(run):
     assert all(command in run("--help").out for command in COMMANDS)
 
 
+def test_help_is_one_screen_the_everyday_commands_first(run):
+    lines = run("--help").out.rstrip().splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) < 80
+    everyday = [name for group in app.EVERYDAY.values() for name in group]
+    assert everyday[:4] == ["up", "submit", "run", "list"]
+    assert [line.split()[0] for line in lines if line.startswith("  ")
+            ][:len(everyday)] == everyday
+    assert set(everyday) <= {each.name for each in app.COMMANDS}
+    more = " ".join(lines).partition("More: ")[2].partition(" subak COMMAND")[0]
+    assert set(re.split(", +", more.strip())) == {each.name for each in app.COMMANDS} - set(everyday)
+    assert all(each.name in run("--help-all").out for each in app.COMMANDS)
+
+
 def test_each_rare_option_and_heading_is_of_some_command():
     """A name of none would hide nothing, and nobody would see that."""
     options = [each for listed in app.COMMANDS for each in listed.load().params]
@@ -170,7 +185,7 @@ def test_every_command_takes_help_all(run, command):
     assert whole.code == 0
     assert "--help-all" not in whole.out
     short = run(*command, "--help")
-    assert "more options" in short.out or whole.out.strip() == short.out.strip()
+    assert "more options" in short.out or not command or whole.out.strip() == short.out.strip()
 
 
 def test_what_follows_a_command_of_run_is_its_own(run):

@@ -1,12 +1,17 @@
 """Lists the commands of `subak` with the function of each; a command is loaded when it is called."""
-from typing import Any
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subak.cli.listed import LOOK, Listed, ListedGroup
+from subak.cli.listed import HELP_ALL, LOOK, Listed, ListedGroup
 from subak.version import VERSION
 
+if TYPE_CHECKING:
+    from typer._click import Context, HelpFormatter
+
 LIVE = "A live federation"
+HELP_WIDTH = 79  # columns
 # What Typer raises for a command line it does not understand; of its family, it exports only BadParameter.
 UsageError: Any = typer.BadParameter.__base__
 
@@ -110,10 +115,63 @@ MEANT = {
 }
 
 
+# What `subak --help` shows in a line each, in this order; of all others it shows the names, --help-all all.
+EVERYDAY = {
+    "Run jobs": {
+        "up": "start a federation on this computer: subak up --detach",
+        "submit": "submit scripts or job files: subak submit train_*.py",
+        "run": "run one command, and show its output",
+        "list": "list jobs, and why they wait or failed",
+        "logs": "print output; -f follows it",
+        "watch": "print a line at each change, until all have ended",
+        "cancel": "end jobs or tasks",
+        "rerun": "submit jobs again",
+        "explain": "say why a task waits or ended as it did",
+        "down": "stop the federation; no job is lost",
+    },
+    "Look at a federation": {
+        "describe": "show all of a job, a task or a machine",
+        "history": "show what happened to a job or a task, and when",
+        "machines": "list machines and their use",
+        "queues": "show the tree of queues and the share of each",
+    },
+    "Compare schedulers": {
+        "compare": "run several schedulers on one workload: start here",
+        "simulate": "run one scheduler on one workload",
+        "size": "find the fewest machines with which objectives hold",
+        "experiment": "run a study: every combination of settings",
+        "tune": "search for a scheduler's parameters",
+        "report": "write a page with charts of a run",
+        "schedulers": "list the schedulers and their options",
+    },
+    "Workloads": {
+        "convert": "make a workload of a trace, or of a cluster's log",
+        "inspect": "describe a workload or a fleet",
+        "generate": "make a workload like Google's, or like a fitted trace",
+    },
+}
+
+
 class _Group(ListedGroup):
     """All of them."""
 
     listed, meant = COMMANDS, MEANT
+
+    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write the everyday commands in groups, on one screen, and the names of the others; all for --help-all."""
+        if ctx.meta.get(HELP_ALL):
+            super().format_help(ctx, formatter)
+            return
+        formatter.write("Usage: subak COMMAND [OPTIONS] [ARGUMENTS]\n")
+        width = max(len(name) for group in EVERYDAY.values() for name in group)
+        for heading, group in EVERYDAY.items():
+            formatter.write(f"\n{heading}:\n")
+            formatter.write("".join(f"  {name:{width}}  {brief}\n" for name, brief in group.items()))
+        shown = {name for group in EVERYDAY.values() for name in group}
+        names = ", ".join(each.name for each in COMMANDS if each.name not in shown)
+        more = fill(f"More: {names}", HELP_WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+        formatter.write(f"\n{more}\n\nsubak COMMAND --help shows a command's options, subak {HELP_ALL} all commands.\n"
+                        "Options: --version, --install-completion, --show-completion, --help\n")
 
 
 app = typer.Typer(
