@@ -1,9 +1,13 @@
 """Amounts and durations as people write them, the same on every command line and in every file."""
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from in_process import subak
 from subak.errors import InputError
-from subak.quantities import amount_in, parse_duration, read_amount, read_number, read_seconds
+from subak.quantities import amount_in, duration_text, parse_duration, read_amount, read_number, read_seconds
 from subak.resources import Resource, bare_words, largest_words, natural, parse_amounts
 
 GIB_IN_MIB = 1024
@@ -133,3 +137,15 @@ def test_a_number_alone_says_in_what_it_is_counted():
     assert bare_words({"cpu": 4.0, "memory": 128.0}, resources) == (
         " (memory 128 MiB: 256Gi and the like name their unit)")
     assert bare_words({"cpu": 4.0, "memory": "128Gi"}, resources) == bare_words({}, resources) == ""
+
+
+@given(st.floats(0, 1e9))
+def test_a_duration_in_words_is_read_back(seconds):
+    assert parse_duration(duration_text(seconds)) == pytest.approx(seconds, abs=6e-4)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [
+    (0, "0s"), (0.5, "0.5s"), (59.9999, "1m"), (5400, "1h30m"), (90_061.25, "1d1h1m1.25s"), (math.inf, "inf"),
+    (-3, "-3")])
+def test_durations_in_words(seconds, said):
+    assert duration_text(seconds) == said

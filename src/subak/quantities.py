@@ -138,6 +138,19 @@ def parse_duration(text: str) -> float:
     return float(round(seconds, SECONDS_DIGITS))
 
 
+def duration_text(seconds: float) -> str:
+    """Return a time as `parse_duration` reads it, to a thousandth of a second: 90 s is 1m30s.
+
+    What is no duration, negative or endless, stays a number.
+    """
+    if not 0 <= seconds <= DURATION_S_MAX:
+        return f"{seconds:g}"
+    whole, rest = divmod(round(seconds * 1000), 60_000)
+    parts = {"d": whole // 1440, "h": whole // 60 % 24, "m": whole % 60}
+    said = "".join(f"{count}{unit}" for unit, count in parts.items() if count)
+    return f"{said}{rest / 1000:g}s" if rest or not said else said
+
+
 def read_seconds(text: str | float) -> float:
     """Return the seconds of an option: a duration, or any number, inf too. Raises InputError for another form."""
     try:

@@ -589,7 +589,7 @@ def test_a_tally_ranks_reasons_and_measures_the_makespan_from_the_first_arrival(
     ({"slow_start": 0.5}, "slow_start must be 1"), ({"estimates": "class"}, "estimates must be exact or user"),
     ({"resample": "days"}, "resample must be none"), ({"energy": "google2011"}, "every machine must fit one"),
     ({"objectives": ["wait.mean < 1s for queue=nobody"]}, "no task that is measured is of these"),
-    ({"measure_from": 5.2, "measure_until": 5.5}, "no task arrives from 5.2 to 5.5 s"),
+    ({"measure_from": 5.2, "measure_until": 5.5}, "no task arrives from 5.2s to 5.5s"),
 ])
 def test_what_needs_all_tasks_at_once_is_refused(tmp_path, options, rule):
     with pytest.raises(InputError, match=rule):

@@ -16,7 +16,7 @@ from subak.output.plain import is_text
 from subak.placement.mapreduce.recipes import RECIPES
 from subak.placement.schedulers import ANSWER_TIMEOUT, DRAWN
 from subak.policy_files import is_users, named_scheduler, policy_file
-from subak.quantities import Amount, Seconds
+from subak.quantities import Amount, Seconds, duration_text
 from subak.settings import (
     DURATION,
     EVERY,
@@ -212,9 +212,11 @@ class Scenario(RunSettings, kw_only=True):
         begin = 0.0 if self.measure_from is None else self.measure_from
         end = FOREVER if self.measure_until is None else self.measure_until
         if not begin < end:
-            raise InputError(f"measure_until: must be later than measure_from ({begin:g} s), not {end:g}")
+            raise InputError(f"measure_until: must be later than measure_from ({duration_text(begin)}), not "
+                             f"{duration_text(end)}")
         if begin >= self.until:
-            raise InputError(f"measure_from: must be before the run is stopped ({self.until:g} s), not {begin:g}")
+            raise InputError(f"measure_from: must be before the run is stopped ({duration_text(self.until)}), not "
+                             f"{duration_text(begin)}")
 
     def _refuse_bytes(self) -> None:
         """Refuse names of files that no scenario file can hold, before the run and not when it is written."""

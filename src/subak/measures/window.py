@@ -14,6 +14,7 @@ import polars as pl
 
 from subak.errors import InputError
 from subak.measures.runs import WindowFacts
+from subak.quantities import duration_text
 from subak.workload.stored import StoredWorkload, work_of
 from subak.workload.table import Workload
 
@@ -51,8 +52,9 @@ def window_of(
     window = Window(usual.begin if begin is None else begin, usual.end if end is None else end,
                     usual.why if begin is None and end is None else AS_GIVEN)
     if not work.arrivals_between(window.begin, window.end):
-        raise InputError(f"measure_from, measure_until: no task arrives from {window.begin:g} to {window.end:g} s; "
-                         f"they do from {first:g} to {last:g} s")
+        raise InputError(f"measure_from, measure_until: no task arrives from {duration_text(window.begin)} to "
+                         f"{duration_text(window.end)}; they do from {duration_text(first)} to "
+                         f"{duration_text(last)}")
     return window
 
 

@@ -30,6 +30,7 @@ from subak.measures.intervals import TraceDays
 from subak.measures.objective import Objective, read_objective
 from subak.placement.schedulers import RUN_TIMES
 from subak.policy import find_scheduler
+from subak.quantities import duration_text
 from subak.simulator.engine.estimates import used_estimates
 from subak.simulator.estimate_words import USER
 from subak.workload.demand import demand, most_at_once
@@ -107,7 +108,7 @@ def _replay(scenario: Scenario, answer: Sized) -> str:
         f"--machines {answer.as_in_log} --capacity {answer.name}")
     only = "".join(f" --only-queue {shlex.quote(each)}" for each in scenario.only_queues)
     ends = (("from", scenario.measure_from), ("until", scenario.measure_until))
-    window = "".join(f" --measure-{name} {value:g}" for name, value in ends if value is not None)
+    window = "".join(f" --measure-{name} {duration_text(value)}" for name, value in ends if value is not None)
     objectives = "".join(f" --objective {shlex.quote(each)}" for each in scenario.objectives)
     return (f"subak compare {shlex.quote(scenario.workload)}{only} {machines}{window}{objectives} --schedulers "
             f"recorded,{scenario.schedulers[0]}")
