@@ -16,7 +16,19 @@ from hypothesis import strategies as st
 
 from small import CPU, TWO, fleet_of, plain, staged
 from subak.errors import InputError
-from subak.experiment.sizing.answer import HIGH, LOW, Size, Sized, Sizing, Supposed, Weeks, best_of, scarcest, value_of
+from subak.experiment.sizing.answer import (
+    HIGH,
+    LOW,
+    Recorded,
+    Size,
+    Sized,
+    Sizing,
+    Supposed,
+    Weeks,
+    best_of,
+    scarcest,
+    value_of,
+)
 from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
 from subak.experiment.sizing.search import fewest, search
 from subak.experiment.sizing.size import limit_of, start_of
@@ -28,9 +40,9 @@ from subak.measures.intervals import SEEDS_MIN, TraceDays, mean_interval
 from subak.measures.objective import read_objective
 from subak.report.sizing.notes import notes
 from subak.report.sizing.objective_words import said_objective
-from subak.report.sizing.words import headline, sentences
+from subak.report.sizing.words import headline, replay, sentences
 from subak.resources import Resource
-from subak.workload.demand import most_at_once
+from subak.workload.demand import most_at_once, most_recorded
 from subak.workload.resample import Drawable
 from subak.workload.table import make_workload
 
@@ -558,6 +570,41 @@ def test_answer_and_what_it_rests_on_come_before_the_notes_and_the_least_is_last
         ("Replay: ", *"abcdefghijklmnopqrstuvwxyz0123456789")) for line in lines[notes_at + 1:])
     assert next(place for place, line in enumerate(lines) if line.startswith("The log itself")) < notes_at
     assert [line for line in lines if line.startswith("- ")][-1].startswith("- used: the mean share")
+
+
+@pytest.mark.parametrize(("log", "simulation", "apart"), [
+    (130.0, 64.0, True), (64.0, 130.0, True), (120.0, 64.0, False), (59.0, 0.0, False), (61.0, 0.0, True),
+    (100.0, math.inf, True)])
+def test_waits_are_apart_by_more_than_twice_from_a_minute_on(log, simulation, apart):
+    answer = Sized("cpu=1", 99, (Size(3, None, (value_of([simulation]),)),), 3, as_in_log=3)
+    sizing = Sizing("W", "easy", ("wait.p95 < 10min",), (1,), "none", None, (answer,), 0,
+                    recorded=Recorded((log,), 9), replays=("subak compare W",))
+    assert replay(sizing) == ("subak compare W" if apart else "")
+
+
+def test_what_the_log_held_at_once_is_of_starts_in_any_order():
+    """Of three jobs the last to arrive starts first and is alone; the others run together, one of two and one of one.
+
+    seconds  4    8   10   14   18   20
+    slots    |-1-------|   |-2-------|
+                                |-1--|
+    """
+    made = plain((0.0, 6.0, 2), (1.0, 2.0, 1), (2.0, 6.0, 1))
+    starts = pl.Series([14.0, 18.0, 4.0])
+    assert most_recorded(replace(made, tasks=made.tasks.with_columns(recorded_start=starts))) == (3,)
+    late = pl.Series([14.0, 20.0, 4.0])  # the second starts as the first ends
+    assert most_recorded(replace(made, tasks=made.tasks.with_columns(recorded_start=late))) == (2,)
+
+
+def test_the_least_important_note_is_the_last():
+    size = Size(3, None, (value_of([1.0]),), used=(0.5,))
+    answer = Sized("cpu=1", 99, (size,), 3)
+    trace = Drawable(days=7, length=86_400.0, freedom=6, sessions=50.0, why_not="")
+    said = notes(Sizing("W", "first-fit", ("wait.p95 < 10min",), tuple(range(1, 42)), "days", trace, (answer,), 0,
+                        resources=("cpu",), partitions=("a", "b")))
+    begun = ["first-fit is in strict order", "All machines are one pool", "W under first-fit.",
+             "Each size was run once", "used: the mean share"]
+    assert [note[:len(words)] for note, words in zip(said, begun, strict=True)] == begun
 
 
 def test_a_kind_needs_no_resource_that_nobody_asks_for(run, tmp_path):
