@@ -8,6 +8,7 @@ import pytest
 from live_federation import free_addresses
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live.process.links import SILENT_S, Links
+from subak.live.process.trust import TokenTrust
 from subak.live.role.layout import Layout, Rooms
 from subak.live.tokens import hash_of
 
@@ -44,7 +45,7 @@ async def until(holds, seconds):
 def test_a_connection_whose_other_end_is_gone_without_a_word_is_dialled_anew():
     """As when a host loses its power: nothing says so, and who has nothing to say would never find out."""
     async def run():
-        token = hash_of("t" * 40)
+        token = TokenTrust(hash_of("t" * 40))
         dialled, dials = Driver(), Driver()
         host, port = free_addresses(1)[0].split(":")
         server = Links((LOCAL_MASTER, 0), token, "file", dialled,

@@ -12,6 +12,7 @@ from live_federation import free_addresses
 from subak.federation.megha.ledger import ENTRY
 from subak.federation.messages import GLOBAL_MASTER, KINDS, LOCAL_MASTER, MESSAGE
 from subak.live.process.links import Challenge, Hello, LinkError, Links, Welcome, Wire
+from subak.live.process.trust import TokenTrust
 from subak.live.role import frames
 from subak.live.role.base import SPOKEN
 from subak.live.role.facts import (
@@ -211,7 +212,7 @@ def words(there, here):
 def greet(dialled, dials):
     """Let a process of one version dial one of another; return the peers that each has then, and the error."""
     async def run():
-        token, driver = hash_of("t" * 40), Driver()
+        token, driver = TokenTrust(hash_of("t" * 40)), Driver()
         host, port = free_addresses(1)[0].split(":")
         server = Links((LOCAL_MASTER, 0), token, "file", driver, Layout(1, 1, ("cpu",), False))
         client = Links((GLOBAL_MASTER, 0), token, "file", Driver())
@@ -241,7 +242,7 @@ def test_a_mismatch_is_one_line_that_names_both_versions(dialled, dials, there, 
 
 def test_the_line_names_the_address_once():
     async def run():
-        said, token = [], hash_of("t" * 40)
+        said, token = [], TokenTrust(hash_of("t" * 40))
         driver = Driver()
         driver.unreachable = lambda *words: said.append(words)
         host, port = free_addresses(1)[0].split(":")
@@ -261,7 +262,8 @@ def refusal_of(version):
     """Return what a master answers a process that says it has this version without having heard the challenge."""
     async def run():
         host, port = free_addresses(1)[0].split(":")
-        server = Links((LOCAL_MASTER, 0), hash_of("t" * 40), "file", Driver(), Layout(1, 1, ("cpu",), False))
+        token = TokenTrust(hash_of("t" * 40))
+        server = Links((LOCAL_MASTER, 0), token, "file", Driver(), Layout(1, 1, ("cpu",), False))
         await server.listen(host, int(port))
         heard = asyncio.Queue()
         wire = Wire(lambda _, body: heard.put_nowait(body), lambda _: None)

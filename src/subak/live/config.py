@@ -53,6 +53,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from subak.errors import InputError
+from subak.live.identities import MACHINE_NAME, NAME
 from subak.live.jobfile.quantities import (
     CPU_UNITS,
     MEMORY_UNIT,
@@ -65,8 +66,6 @@ from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY, TASKS
 from subak.live.role.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, cluster_of_local, standby_of
 from subak.threads import usable_cores
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-MACHINE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,62}")
 HISTORY_BYTES_MIN = 1 << 20
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
@@ -187,6 +186,15 @@ def _number_of(entries: dict[int, E], field: str, what: str, name: str) -> int:
     return names[name]
 
 
+class TlsEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """The certificate of a process, and whom it trusts; paths are meant from the folder of the file."""
+
+    certificate: str
+    key: str
+    ca: str = "ca.crt"  # of the authorities whose certificates count
+    revoked: str = ""  # a list of revoked certificates (a CRL in PEM)
+
+
 class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     """The file of a global master."""
 
@@ -196,6 +204,9 @@ class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     people_token_file: str = "people.token"
     join_token_file: str = "join.token"
     handlers: Handlers = "compiled"
+    listen: str = ""  # HOST:PORT on this host; left out: as in the federation's file
+    tls: TlsEntry | None = None  # left out: a join token, and nothing is encrypted
+    plaintext: bool = False  # whether it may speak in clear over a network
 
 
 class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -207,6 +218,9 @@ class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     federation: str = "federation.toml"
     join_token_file: str = "join.token"
     handlers: Handlers = "compiled"
+    listen: str = ""  # HOST:PORT on this host; left out: as in the federation's file
+    tls: TlsEntry | None = None  # left out: a join token, and nothing is encrypted
+    plaintext: bool = False  # whether it may speak in clear over a network
 
 
 class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -221,6 +235,8 @@ class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
     cgroups: str = "auto"
     agent: str = "processes"  # or none: attempts end at once, for benchmarks
     output_bytes: Annotated[int, Meta(ge=4096)] = 16 << 20
+    tls: TlsEntry | None = None  # as of a master
+    plaintext: bool = False
     leave: bool = False  # whether the machine leaves the federation for good when its worker is told to end
 
 
@@ -283,6 +299,8 @@ def check(file: object) -> None:
             split_address("local_masters", address)
         if file.agent not in ("processes", "none"):
             raise InputError(f"agent: must be processes or none, not {file.agent!r}")
+    elif isinstance(file, GlobalMasterFile | LocalMasterFile) and file.listen:
+        split_address("listen", file.listen)
 
 
 def _check_federation(file: FederationFile) -> None:

@@ -7,20 +7,18 @@ import hashlib
 import hmac
 import os
 import re
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from subak.errors import InputError
+from subak.live.private_files import read_private, write_private
 
 PEOPLE, JOIN = "people", "join"  # for whom a token is
 PREFIXES = {PEOPLE: "subak-people-", JOIN: "subak-join-"}  # so that one given for the other is seen to be
 RANDOM_BYTES = 32
 TOKEN = re.compile(r"subak-(people|join)-[0-9a-f]{64}", re.ASCII)
 HASH = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
-PRIVATE = 0o600
-FILE_BYTES_MAX = 4096
 
 
 class TokenHash(Struct, frozen=True):
@@ -49,26 +47,26 @@ def kept_hash(hash_file: Path, token_file: Path, audience: str) -> TokenHash:
     A token that is already there is taken, such as that of another master, or of a first start that was cut short.
     Both files are private. Raises InputError for a file that holds something else, or that others may read.
     """
-    found = _read(hash_file)
+    found = read_private(hash_file)
     if found is not None:
         if not HASH.fullmatch(found):
             raise InputError(f"{hash_file}: must hold a line such as sha256:HEX; remove it to take a new token")
         return TokenHash(found)
     make_token(token_file, audience)
     kept = hash_of(read_token(token_file, audience))
-    _write(hash_file, kept.text)
+    write_private(hash_file, kept.text)
     return kept
 
 
 def make_token(file: Path, audience: str) -> None:
     """Write a new token to a private file where there is none; of several who do so at once, one makes it."""
-    if _read(file) is None:
-        _write(file, new_token(audience), once=True)
+    if read_private(file) is None:
+        write_private(file, new_token(audience), once=True)
 
 
 def read_token(file: Path, audience: str = PEOPLE) -> str:
     """Return the token in a file. Raises InputError where there is none, it is for others, or others may read it."""
-    found = _read(file)
+    found = read_private(file)
     if found is None:
         raise InputError(f"{file}: no such file; a token is made when a master first starts")
     return checked_token(found, audience, str(file))
@@ -82,49 +80,3 @@ def checked_token(token: str, audience: str, where: str) -> str:
     if shape[1] != audience:
         raise InputError(f"{where}: is a token for {shape[1]}, and one for {audience} is needed")
     return token
-
-
-def _read(file: Path) -> str | None:
-    """Return what a private file holds, None where there is none."""
-    try:
-        number = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
-    with os.fdopen(number, "rb") as opened:
-        status = os.fstat(number)
-        if status.st_mode & 0o077:
-            raise InputError(f"{file}: others may read it (mode {status.st_mode & 0o777:o}); its mode must be 600")
-        if status.st_uid not in (0, os.geteuid()):
-            raise InputError(f"{file}: belongs to user {status.st_uid}, and must belong to whoever uses it")
-        try:
-            return opened.read(FILE_BYTES_MAX).decode("ascii").strip()
-        except (UnicodeDecodeError, OSError):
-            raise InputError(f"{file}: must be a text file") from None
-
-
-def _write(file: Path, text: str, once: bool = False) -> None:
-    """Write a private file that appears whole, and is on disk afterwards; with *once* not over one that is there."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
-        with os.fdopen(number, "wb") as opened:
-            os.fchmod(number, PRIVATE)
-            opened.write(f"{text}\n".encode("ascii"))
-            opened.flush()
-            os.fsync(number)
-        if once:
-            with suppress(FileExistsError):
-                file.hardlink_to(beside)
-            beside.unlink()
-        else:
-            beside.replace(file)
-        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from None

@@ -1,9 +1,11 @@
 """The HTTP server of a global master: its routes, behind a token, on 127.0.0.1 by default."""
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
-from collections.abc import Iterator
+import ssl
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -125,23 +127,26 @@ class _Uvicorn(uvicorn.Server):
 class HttpServer:
     """A server in the event loop of a process: `start`, then `address`, and `stop` in the end."""
 
-    def __init__(self, service: Service, token: TokenHash, settings: ServerSettings) -> None:
-        self.settings = settings
+    def __init__(self, service: Service, token: TokenHash, settings: ServerSettings,
+                 tls: ssl.SSLContext | None = None, say: Callable[[str], None] = lambda words: None) -> None:
+        """*tls*: by which it speaks, left out: in clear; *say*: where it says that it waits for its address."""
+        self.settings, self.say, self.scheme = settings, say, "http" if tls is None else "https"
         app: Any = Guarded(make_app(service, settings), token)
         self._server = _Uvicorn(uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on", ws="none",
             http=watched(_parser(), Strangers(settings.strangers_max, settings.head_s)),
             timeout_keep_alive=settings.keep_alive_s, timeout_graceful_shutdown=settings.stop_s,
             limit_concurrency=settings.connections_max, log_level=logging.WARNING,
+            ssl_context_factory=None if tls is None else lambda config, default: tls,
         ))
         self._running: asyncio.Task[None] | None = None
         self.address = ""  # once it was started
 
     async def start(self) -> str:
         """Begin to answer, and return the address. Raises RunError where it cannot listen there."""
-        listener = _listener(self.settings.host, self.settings.port)
+        listener = await self._listener()
         host, port = listener.getsockname()[:2]
-        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.address = f"{self.scheme}://[{host}]:{port}" if ":" in host else f"{self.scheme}://{host}:{port}"
         self._running = asyncio.create_task(self._server.serve(sockets=[listener]))
         while not self._server.started:
             if self._running.done():
@@ -149,6 +154,20 @@ class HttpServer:
                 raise RunError(f"{self.address}: the server ended before it had begun")
             await asyncio.sleep(0.001)
         return self.address
+
+    async def _listener(self) -> socket.socket:
+        """Return a socket that listens, as soon as this host has the address. Raises RunError where it cannot."""
+        place, is_said = f"{self.settings.host}:{self.settings.port}", False
+        while True:
+            try:
+                return _listener(self.settings.host, self.settings.port)
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL and not isinstance(error, socket.gaierror):
+                    raise RunError(f"{place}: cannot listen there: {error.strerror}") from None
+                if not is_said:
+                    self.say(f"{place}: this host does not have the address yet; waits for it")
+                is_said = True
+            await asyncio.sleep(1.0)
 
     async def stop(self) -> None:
         """Answer no more; requests under way have `stop_s` to end."""
@@ -167,17 +186,18 @@ def _parser() -> type:
 
 
 def _listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises RunError where it cannot."""
+    """Return a socket that listens. Raises OSError where it cannot."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM,
+                                                            flags=socket.AI_PASSIVE)[0]
+    listener = socket.socket(family, kind, protocol)
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM,
-                                                                flags=socket.AI_PASSIVE)[0]
-        listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(1024)
         listener.setblocking(False)
-    except OSError as error:
-        raise RunError(f"{host}:{port}: cannot listen there: {error.strerror}") from None
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 

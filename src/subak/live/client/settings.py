@@ -15,6 +15,7 @@ ADDRESS, TOKEN = "SUBAK_ADDRESS", "SUBAK_TOKEN"  # of the environment; several a
 FEDERATION = "SUBAK_FEDERATION"  # of the environment: the folder of a federation that `subak up` has started
 FOLDER = "subak-federation"  # where it is looked for, and made, where nothing else is said
 CLIENT, PID = "client.toml", "up.pid"  # in the folder; the latter of a `subak up`, which may have ended
+CA = "SUBAK_CA"  # of the environment: a file of authorities
 DEFAULT_ADDRESS = "http://127.0.0.1:7433"
 
 
@@ -23,6 +24,7 @@ class ClientFile(Struct, frozen=True, forbid_unknown_fields=True):
 
     address: Annotated[str | list[str], Meta(description="Of one master, or of several.")] = []
     token_file: str = ""  # relative to the folder of this file
+    ca: str = ""  # likewise: of the authorities that masters' certificates are of; left out: those of this machine
 
 
 class ClientSettings(Struct, frozen=True):
@@ -31,6 +33,7 @@ class ClientSettings(Struct, frozen=True):
     addresses: tuple[str, ...]
     token: str
     folder: str = ""  # in which `subak up` keeps them, where it does
+    ca: str = ""  # a file of the authorities that count for https; left out: those of this machine
 
     def __repr__(self) -> str:
         """Say all but the token."""
@@ -68,8 +71,12 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
     else:
         raise InputError(_no_token(file, home if home.exists() else None, bool(spoken)))
     source = (file or home).absolute().parent
-    is_kept = addresses == _several((named if file is not None else usual).address) and (source / PID).exists()
-    return ClientSettings(tuple(checked_address(each) for each in addresses), token, str(source) if is_kept else "")
+    said = named if file is not None else usual
+    ca = environment.get(CA, "") if file is None or not named.ca else ""
+    if not ca and said.ca:
+        ca = str(source / Path(said.ca).expanduser())
+    is_kept = addresses == _several(said.address) and (source / PID).exists()
+    return ClientSettings(tuple(checked_address(each) for each in addresses), token, str(source) if is_kept else "", ca)
 
 
 def _no_token(file: Path | None, home: Path | None, has_address: bool) -> str:

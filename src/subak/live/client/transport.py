@@ -6,7 +6,7 @@ changes nothing, a submission under its name) is asked again while nobody can an
 import http.client
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -58,6 +58,7 @@ class Transport:
         self.settings, self.timeout_s, self.patience_s = settings, timeout_s, patience_s
         self.clock, self.sleep = clock, sleep
         self.connections: dict[str, http.client.HTTPConnection] = {}
+        self.context: Any = None  # ssl.SSLContext, of all of them
 
     def close(self) -> None:
         """Close all connections."""
@@ -147,9 +148,7 @@ class Transport:
             self.connections.pop(address).close()
             connection = None
         if connection is None:
-            place = urlsplit(address)
-            kind = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
-            connection = kind(place.hostname or "", place.port, timeout=self.timeout_s)
+            connection = self._made(address)
             try:
                 connection.connect()
             except OSError as error:
@@ -160,6 +159,23 @@ class Transport:
             self.connections[address] = connection
         connection.sock.settimeout(self.timeout_s + wait_s)
         return connection
+
+
+    def _made(self, address: str) -> http.client.HTTPConnection:
+        """Return a connection that is not made yet. Raises InputError for authorities that can't be read."""
+        place = urlsplit(address)
+        host = place.hostname or ""
+        if place.scheme != "https":
+            return http.client.HTTPConnection(host, place.port, timeout=self.timeout_s)
+        import ssl  # noqa: PLC0415  (most federations are on this machine, and a command starts sooner without)
+
+        if self.context is None:
+            try:
+                self.context = ssl.create_default_context(cafile=self.settings.ca or None)
+            except OSError as error:
+                raise InputError(f"{self.settings.ca}: holds no certificates of authorities: "
+                                 f"{error.strerror or error}") from None
+        return http.client.HTTPSConnection(host, place.port, timeout=self.timeout_s, context=self.context)
 
 
 def _whole(answer: http.client.HTTPResponse) -> bytes:

@@ -60,7 +60,7 @@ class Driver:
             self._drop(wire.peer)
             before.close()
         self.wires[wire.peer] = wire
-        self.role.connect(wire.peer)
+        self.role.connect(wire.peer, wire.name)
         self.wake.set()
 
     def disconnected(self, wire: Wire) -> None:

@@ -1,16 +1,16 @@
 """Connections between processes: who dials, how they authenticate, and framing.
 
 A global master and a standby dial local masters, a worker both masters of its cluster. Whoever was dialled sends a
-challenge; each side proves that it knows the join token without saying it, and is told what the other is. A connection
-that breaks is dialled again, after a while that doubles up to `PAUSE_MAX_S`. One whose other end has gone without a
-word, with its host's power or behind a cut, is ended `SILENT_S` later, though nobody has anything to say on it.
+challenge; each side proves who it is (trust.py), and is told what the other is. A connection that breaks is dialled
+again, after a while that doubles up to `PAUSE_MAX_S`. One whose other end has gone without a word, with its host's
+power or behind a cut, is ended `SILENT_S` later, though nobody has anything to say on it.
 """
 import asyncio
+import errno
 import functools
-import hashlib
-import hmac
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -18,9 +18,9 @@ from msgspec import DecodeError, Struct, ValidationError, msgpack
 
 from subak.errors import RunError
 from subak.federation.messages import WORKER
+from subak.live.process.trust import REFRESH_S, Trust, words_of
 from subak.live.role.frames import NODE_FRAME_BYTES_MAX, WIRE_VERSION, mismatch
 from subak.live.role.layout import Layout, Peer, Timing
-from subak.live.tokens import TokenHash
 
 LENGTH_BYTES = 4
 NONCE_BYTES = 16
@@ -64,11 +64,6 @@ class LinkError(RunError):
     """The other side is not who it should be, or does not want to speak."""
 
 
-def proof_of(token: TokenHash, side: str, nonce: bytes, role: int, number: int) -> bytes:
-    """Return what only who knows the join token can say about a nonce."""
-    return hmac.digest(token.text.encode(), repr((side, nonce, role, number)).encode(), hashlib.sha256)
-
-
 class Trouble:
     """Why a master is out of reach, which is said when it changes; that nobody listens, after a while."""
 
@@ -96,6 +91,8 @@ class Wire(asyncio.Protocol):
         self.peer: Peer | None = None
         self.nonce = os.urandom(NONCE_BYTES)
         self.early: list[bytes] = []  # frames that came with the welcome
+        self.name = ""  # that its certificate proves
+        self.error: Exception | None = None  # with which it ended
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -131,8 +128,9 @@ class Wire(asyncio.Protocol):
         """Keep a frame for whoever takes the connection over."""
         self.early.append(body)
 
-    def connection_lost(self, _error: Exception | None) -> None:
+    def connection_lost(self, error: Exception | None) -> None:
         """End."""
+        self.error = error
         self.on_lost(self)
 
     def send(self, *frames: bytes) -> None:
@@ -153,27 +151,51 @@ class Wire(asyncio.Protocol):
 class Links:
     """All connections of a process; *me* is what it is, *serves* what it is told by whoever joins."""
 
-    def __init__(self, me: Peer, token: TokenHash, federation: str, driver: Any,
+    def __init__(self, me: Peer, trust: Trust, federation: str, driver: Any,
                  layout: Layout | None = None, timing: Timing | None = None) -> None:
-        self.me, self.token, self.federation, self.driver = me, token, federation, driver
+        self.me, self.trust, self.federation, self.driver = me, trust, federation, driver
         self.layout, self.timing = layout, timing or Timing()
         self.strangers: set[Wire] = set()
+        self.wires: set[Wire] = set()  # with peers
         self.guests = 0
         self.version = WIRE_VERSION
         self.dialling: set[asyncio.Task[None]] = set()
         self.server: asyncio.Server | None = None
+        self.refreshing: asyncio.Task[None] | None = None
         self.closing = False  # `asyncio.wait_for` may lose a cancellation when what it waits for ends just then
 
     # -- who is dialled ------------------------------------------------------------------------------------------------
 
     async def listen(self, host: str, port: int) -> None:
-        """Let others connect. Raises RunError where nobody can listen there."""
-        loop = asyncio.get_running_loop()
-        try:
-            self.server = await loop.create_server(
-                lambda: Wire(self._on_hello, self._on_lost, self._on_stranger), host, port)
-        except OSError as error:
-            raise RunError(f"{host}:{port}: cannot listen there: {error.strerror}") from None
+        """Let others connect, as soon as this host has the address. Raises RunError where nobody can listen there."""
+        loop, is_said = asyncio.get_running_loop(), False
+        while not self.closing:
+            try:
+                self.server = await loop.create_server(
+                    lambda: Wire(self._on_hello, self._on_lost, self._on_stranger), host, port, ssl=self.trust.server,
+                    ssl_handshake_timeout=HELLO_S if self.trust.server is not None else None)
+                return
+            except OSError as error:
+                if not is_absent(error):
+                    raise RunError(f"{host}:{port}: cannot listen there: {error.strerror}") from None
+                if not is_said:
+                    self.driver.unreachable(host, port, "this host does not have the address yet; waits for it")
+                is_said = True
+            await asyncio.sleep(PAUSE_MAX_S)
+
+    def watch(self) -> None:
+        """Take in new certificates from now on, and end connections of those that count no more."""
+        self.refreshing = asyncio.get_running_loop().create_task(self._refresh())
+
+    async def _refresh(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            words = self.trust.refresh()
+            if words:
+                self.driver.say(words)
+            for wire in [wire for wire in self.wires if self.trust.is_over(wire.transport)]:
+                self.driver.say(f"ends the connection of {wire.name}: its certificate was revoked, or has expired")
+                wire.close()
 
     def _on_stranger(self, wire: Wire) -> None:
         self.strangers.add(wire)
@@ -195,21 +217,21 @@ class Links:
             asyncio.get_running_loop().call_later(0.1, wire.close)
             return
         self.strangers.discard(wire)
-        proof = proof_of(self.token, "dialled", hello.nonce, *self.me)
+        proof = self.trust.proof("dialled", hello.nonce, self.me)
         wire.send(msgpack.encode(Welcome(proof, *self.me, self.federation, self.layout, self.timing)))
         number = hello.number
         if number < 0:
             self.guests += 1
             number = -self.guests
-        wire.peer = hello.role, number
+        self._trusted(wire, (hello.role, number))
         self.driver.connected(wire)
 
     def _refusal(self, hello: Hello, wire: Wire) -> str:
         if not self.version.speaks(hello.version):
             return mismatch(str(self.version), hello.version)
-        wanted = proof_of(self.token, "dials", wire.nonce, hello.role, hello.number)
-        if not hmac.compare_digest(wanted, hello.proof):
-            return "the join token is not that of this federation"
+        problem = self.trust.problem("dials", wire.nonce, (hello.role, hello.number), hello.proof, wire.transport)
+        if problem:
+            return f"refused there: {problem}"
         known = self.layout is not None and self.layout.is_peer((hello.role, hello.number))
         if not known and not (hello.role == WORKER and hello.number < 0):
             return f"there is no process {hello.number} of role {hello.role} in this federation"
@@ -256,37 +278,48 @@ class Links:
         ended = loop.create_future()
         wire = Wire(lambda _, body: frames.put_nowait(body), lambda _: _fulfil(ended))
         async with asyncio.timeout(HELLO_S):  # not `wait_for`, which may lose a cancellation
-            await loop.create_connection(lambda: wire, host, port)
+            try:
+                await loop.create_connection(lambda: wire, host, port, ssl=self.trust.client,
+                                             server_hostname="" if self.trust.client is not None else None)
+            except ssl.SSLError as error:
+                raise LinkError(words_of(error)) from None
         try:
-            challenge = await self._next(frames, ended, Challenge)
+            challenge = await self._next(frames, ended, Challenge, wire)
             if not self.version.speaks(challenge.version):
                 raise LinkError(mismatch(challenge.version, str(self.version)))
-            proof = proof_of(self.token, "dials", challenge.nonce, *self.me)
+            proof = self.trust.proof("dials", challenge.nonce, self.me)
             wire.send(msgpack.encode(Hello(str(self.version), *self.me, wire.nonce, proof)))
-            welcome = await self._next(frames, ended, Welcome)
+            welcome = await self._next(frames, ended, Welcome, wire)
             if welcome.words:
                 raise LinkError(welcome.words)
-            wanted = proof_of(self.token, "dialled", wire.nonce, welcome.role, welcome.number)
-            if not hmac.compare_digest(wanted, welcome.proof):
-                raise LinkError("it does not know the join token of this federation")
+            problem = self.trust.problem("dialled", wire.nonce, (welcome.role, welcome.number), welcome.proof,
+                                         wire.transport)
+            if problem:
+                raise LinkError(problem)
             if number is not None and welcome.number != number:
                 raise LinkError(f"it is local master {welcome.number}, not {number}")
         except BaseException:
             wire.close()
             raise
-        wire.peer = welcome.role, welcome.number
+        self._trusted(wire, (welcome.role, welcome.number))
         while not frames.empty():
             wire.early.append(frames.get_nowait())
         wire.on_frame = Wire.keep
         return wire, welcome
 
+    def _trusted(self, wire: Wire, peer: Peer) -> None:
+        wire.peer, wire.name = peer, self.trust.name_of(wire.transport)
+        self.wires.add(wire)
+
     @staticmethod
-    async def _next(frames: "asyncio.Queue[bytes]", ended: "asyncio.Future[None]", kind: Any) -> Any:
+    async def _next(frames: "asyncio.Queue[bytes]", ended: "asyncio.Future[None]", kind: Any, wire: Wire) -> Any:
         getter: asyncio.Future[Any] = asyncio.ensure_future(frames.get())
         both: set[asyncio.Future[Any]] = {getter, ended}
         done, _ = await asyncio.wait(both, timeout=HELLO_S, return_when=asyncio.FIRST_COMPLETED)
         if getter not in done:
             getter.cancel()
+            if isinstance(wire.error, ssl.SSLError):
+                raise LinkError(words_of(wire.error))
             raise LinkError("the connection was ended before it was known who is there")
         try:
             return msgpack.decode(getter.result(), type=kind)
@@ -295,18 +328,26 @@ class Links:
 
     def _on_lost(self, wire: Wire) -> None:
         self.strangers.discard(wire)
+        self.wires.discard(wire)
         if wire.peer is not None:
             self.driver.disconnected(wire)
 
     async def close(self) -> None:
         """Listen and dial no more."""
         self.closing = True
+        if self.refreshing is not None:
+            self.refreshing.cancel()
         dialling = list(self.dialling)
         for task in dialling:
             task.cancel()
         await asyncio.gather(*dialling, return_exceptions=True)
         if self.server is not None:
             self.server.close()
+
+
+def is_absent(error: OSError) -> bool:
+    """Whether nobody can listen at an address because this host does not have it, or does not know the name, yet."""
+    return error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror)
 
 
 def _fulfil(future: "asyncio.Future[None]") -> None:

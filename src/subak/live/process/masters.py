@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subak.errors import InputError, StoreUnfitError
-from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
+from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, WORKER
+from subak.live import identities
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import Links
+from subak.live.process.trust import CertificateTrust, TokenTrust, Trust, check_plaintext
 from subak.live.role.global_master.global_role import GlobalRole
-from subak.live.role.layout import cluster_of_local, standby_of
+from subak.live.role.layout import Peer, cluster_of_local, standby_of
 from subak.live.role.local_role import LocalRole
 from subak.live.role.store_claims import StoreRefused, TookOver
 from subak.live.service.planning import check_order, first_queues
@@ -37,14 +39,14 @@ COMPILE = [sys.executable, "-m", "subak.live.process.compiled"]
 class Master:
     """What the processes of both kinds of masters have in common."""
 
-    def __init__(self, folder: Path, federation: str, data: str, say: Callable[[str], None]) -> None:
-        """*folder*: that of the file, from which its paths are meant."""
-        self.folder, self.say = folder, say
+    def __init__(self, own: GlobalMasterFile | LocalMasterFile, folder: Path, say: Callable[[str], None]) -> None:
+        """*folder*: that of its file, *own*, from which its paths are meant."""
+        self.own, self.folder, self.say = own, folder, say
         self.lifeline = NO_FILE
         self.stopping = False
-        self.file = read(folder / federation, FederationFile)
+        self.file = read(folder / own.federation, FederationFile)
         check_order(self.file.order)
-        self.data = folder / data
+        self.data = folder / own.data
         self.store = SqliteStore(self.data)
         self.driver: Driver | None = None
         self.compiling: asyncio.Task[None] | None = None
@@ -52,6 +54,27 @@ class Master:
     def token(self, audience: str, file: str) -> TokenHash:
         """Return what is kept of a token, which is made where there is none."""
         return kept_hash(self.data / f"{audience}.hash", self.folder / file, audience)
+
+    def trust_of(self, role: str, name: str, machine: Callable[[int], str] = lambda number: "") -> Trust:
+        """Return how this process and others know each other; *machine*: what a machine is called, where it is known.
+
+        Raises InputError where all would go over a network in clear, and the file does not say that it may.
+        """
+        if self.own.tls is None:
+            for address in (*self.file.local_addresses().values(), *filter(None, [self.own.listen])):
+                check_plaintext("address", address, self.own.plaintext)
+            return TokenTrust(self.token(JOIN, self.own.join_token_file))
+        masters, clusters = self.file.masters(), self.file.clusters()
+
+        def called(peer: Peer) -> str:
+            if peer[0] == WORKER:
+                return machine(peer[1])
+            if peer[0] == GLOBAL_MASTER:
+                return masters[peer[1]].name if peer[1] in masters else ""
+            cluster = cluster_of_local(peer[1])
+            return clusters[cluster].name if cluster in clusters else ""
+
+        return CertificateTrust(self.own.tls, self.folder, role, name, called, self.file.name)
 
     def stop(self) -> None:
         """End the process after what is under way."""
@@ -115,10 +138,12 @@ class GlobalMasterProcess(Master):
     """A global master; see the head of the file."""
 
     def __init__(self, file: GlobalMasterFile, folder: Path, say: Callable[[str], None]) -> None:
-        super().__init__(folder, file.federation, file.data, say)
+        super().__init__(file, folder, say)
         self.number = self.file.number_of(file.name)
         self.people = self.token(PEOPLE, file.people_token_file)
-        self.join = self.token(JOIN, file.join_token_file)
+        self.trust = self.trust_of(identities.GLOBAL_MASTER, file.name)
+        if file.tls is None:
+            check_plaintext("http", file.listen or self.file.masters()[self.number].http, file.plaintext)
         self.handlers = file.handlers
         self.refused = ""  # why the store may not be used
 
@@ -139,9 +164,10 @@ class GlobalMasterProcess(Master):
         driver.before.append(lambda _: setattr(role, "clock", time.time()))
         service = GlobalMasterService(driver, self.store, self.file)
         driver.on_effect = lambda effect: self._take(effect, service)
-        links = Links((GLOBAL_MASTER, self.number), self.join, self.file.name, driver)
-        host, port = split_address("http", entry.http)
-        server = HttpServer(service, self.people, ServerSettings(host=host, port=port))
+        links = Links((GLOBAL_MASTER, self.number), self.trust, self.file.name, driver)
+        links.watch()
+        host, port = split_address("http", self.own.listen or entry.http)
+        server = HttpServer(service, self.people, ServerSettings(host=host, port=port), self.trust.people, self.say)
         address = await server.start()
         for number, local in self.file.local_addresses().items():
             links.dial(*split_address("address", local), number)
@@ -187,12 +213,13 @@ class LocalMasterProcess(Master):
     """A local master, or its standby; see the head of the file."""
 
     def __init__(self, file: LocalMasterFile, folder: Path, say: Callable[[str], None]) -> None:
-        super().__init__(folder, file.federation, file.data, say)
+        super().__init__(file, folder, say)
         cluster = self.file.number_of_cluster(file.cluster)
         if file.standby and not self.file.clusters()[cluster].standby:
             raise InputError(f"standby: cluster {file.cluster!r} has none in the file of the federation")
         self.number = standby_of(cluster) if file.standby else cluster
-        self.join = self.token(JOIN, file.join_token_file)
+        self.role_name = identities.STANDBY if file.standby else identities.LOCAL_MASTER
+        self.cluster = file.cluster
         self.handlers = file.handlers
 
     async def run(self, ready: Callable[[str], None] = lambda address: None) -> None:
@@ -200,8 +227,11 @@ class LocalMasterProcess(Master):
         layout, addresses = self.file.layout(), self.file.local_addresses()
         role = LocalRole(self.number, layout, self.file.timing, self.store.load())
         self.driver = driver = Driver(role, self.store, self.say)
-        links = Links((LOCAL_MASTER, self.number), self.join, self.file.name, driver, layout, self.file.timing)
-        await links.listen(*split_address("address", addresses[self.number]))
+        trust = self.trust_of(self.role_name, self.cluster,
+                              lambda number: role.machines[number].name if number in role.machines else "")
+        links = Links((LOCAL_MASTER, self.number), trust, self.file.name, driver, layout, self.file.timing)
+        links.watch()
+        await links.listen(*split_address("address", self.own.listen or addresses[self.number]))
         active = cluster_of_local(self.number)
         if self.number != active:
             links.dial(*split_address("address", addresses[active]), active)

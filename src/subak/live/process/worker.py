@@ -17,6 +17,7 @@ from msgspec import msgpack, structs
 
 from subak.errors import InputError, RunError
 from subak.federation.messages import WORKER
+from subak.live import identities
 from subak.live.agent.attempts.attempt import INVALID, Event, Key, Refused, User
 from subak.live.agent.attempts.client import AgentClient, AgentError
 from subak.live.agent.attempts.simulated import SimulatedAgent
@@ -25,6 +26,7 @@ from subak.live.config import WorkerFile, capacity_of, split_address
 from subak.live.process.driver import Driver, clock
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import LinkError, Links, Trouble
+from subak.live.process.trust import CertificateTrust, TokenTrust, Trust, check_plaintext
 from subak.live.role.frames import LOGS, TAIL, Dismissed, Incoming, Join, Joined, Outgoing
 from subak.live.role.layout import Layout, Timing
 from subak.live.role.worker.worker_role import End, Forget, Identity, Inquire, Ping, Start, WorkerRole
@@ -54,7 +56,13 @@ class Worker:
         if length > PATH_BYTES_MAX:
             raise InputError(f"data: {self.data / SOCKET} has {length} bytes, and a socket's path at most "
                              f"{PATH_BYTES_MAX}: take a folder with a shorter name")
-        self.token = hash_of(read_token(folder / file.join_token_file, JOIN))
+        self.trust: Trust
+        if file.tls is None:
+            for address in file.local_masters:
+                check_plaintext("local_masters", address, file.plaintext)
+            self.trust = TokenTrust(hash_of(read_token(folder / file.join_token_file, JOIN)))
+        else:
+            self.trust = CertificateTrust(file.tls, folder, identities.WORKER, file.name)
         self.store = FileStore(self.data)
         self.disk = self.store.load()
         self.agent: Any = None
@@ -80,7 +88,8 @@ class Worker:
         self.driver = driver = Driver(role, self.store, self.say)
         driver.on_effect = self._carry_out
         await self._reach_agent(number, role)
-        self.links = Links((WORKER, number), self.token, "", driver)
+        self.links = Links((WORKER, number), self.trust, "", driver)
+        self.links.watch()
         for address in self.file.local_masters:
             self.links.dial(*split_address("local_masters", address))
         ready()
@@ -146,7 +155,7 @@ class Worker:
 
     async def _ask(self, host: str, port: int) -> tuple[Layout, Timing, int] | None:
         answers: asyncio.Queue[bytes] = asyncio.Queue()
-        links = Links(GUEST, self.token, "", None)
+        links = Links(GUEST, self.trust, "", None)
         wire, welcome = await links.connect(host, port)
         for body in wire.early:
             answers.put_nowait(body)

@@ -16,14 +16,16 @@ from subak.federation.messages import (
     CROSSES,
     HANDLER,
     KINDS,
+    LOCAL_MASTER,
     NOBODY,
     REASONS,
     ROLES,
     SPOKEN,
+    WORKER,
 )
-from subak.live.role.facts import JOB, Fact, Facts
+from subak.live.role.facts import CONFIGURATION, JOB, MACHINE, SHAPE, Fact, Facts
 from subak.live.role.frames import Batch, Frame, FrameError, Incoming, Outgoing, Retract, entries_of
-from subak.live.role.layout import Layout, Peer, Timing
+from subak.live.role.layout import Layout, Peer, Timing, cluster_of_local
 
 BATCH = 256  # messages that a role is handed at once
 POSTS = 16  # messages that one of a batch posts at most, usually
@@ -102,6 +104,8 @@ class Link:
         self.names: dict[tuple[int, int], None] = {}  # facts that they name, in order
         self.low, self.high = 0, 0  # entries of the own ledger that they carry: low .. high - 1
         self.heard: set[tuple[int, int]] = set()  # facts about jobs that the peer has said on it, and not taken back
+        self.name = ""  # that the certificate of its other end proves, where there is one
+        self.has_joined = False  # whether the worker at its other end has said which machine it is, and was admitted
         self.has_claimed = False  # whether the global master at its other end has said from which store it speaks
         self.is_deaf = False  # whether that is not the one in use, and nothing more of it is heard (claims.py)
         self.frames: list[bytes] = []
@@ -163,9 +167,10 @@ class Role:
             return self.now
         return self.timers[0][0] if self.timers else float("inf")
 
-    def connect(self, peer: Peer) -> None:
-        """Note that a peer is connected, on a new connection."""
-        self.links[peer] = Link()
+    def connect(self, peer: Peer, name: str = "") -> None:
+        """Note that a peer is connected, on a new connection; *name*: what its certificate proves."""
+        self.links[peer] = link = Link()
+        link.name = name
         self.on_connected(peer)
 
     def disconnect(self, peer: Peer) -> None:
@@ -180,6 +185,15 @@ class Role:
 
     def on_connected(self, peer: Peer) -> None:
         """Say what a peer must know first."""
+
+    def may_say(self, peer: Peer, fact: Fact) -> bool:
+        """Whether a fact is a peer's to say: a worker's of its attempts, a local master's of its cluster's machines."""
+        if peer[0] == WORKER:
+            return fact.kind == SHAPE
+        if fact.kind in (MACHINE, CONFIGURATION):
+            return peer[0] == LOCAL_MASTER and (
+                fact.kind == CONFIGURATION or self.layout.cluster_of(fact.number) == cluster_of_local(peer[1]))
+        return True
 
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
@@ -293,6 +307,8 @@ class Role:
                 return
             messages = self.taken(peer, frame)
             for fact in frame.facts:
+                if not self.may_say(peer, fact):
+                    raise FrameError(f"a {ROLES[peer[0]]} said a fact of kind {fact.kind} that it has no right to")
                 self.learn(fact)
                 if fact.kind == JOB:
                     link.heard.add((JOB, fact.number))

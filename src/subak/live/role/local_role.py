@@ -220,11 +220,15 @@ class LocalRole(LocalRoleBase):
         if machine != before:
             self.write_machine(number, machine)
         configuration = self._number_of(join.capacity)
+        self.links[peer].has_joined = True
         self.say(peer, [(CONFIGURATION, configuration)])
         self.frame_to(peer, Joined(number, configuration, self.local.standing.epoch))
 
     def _refusal(self, peer: Peer, join: Join) -> str:
         """Return why a machine may not join, or nothing."""
+        proven = self.links[peer].name
+        if proven not in ("", join.name):
+            return f"machine {join.name}: the certificate of its worker is of {proven}"
         others = [place for place, machine in self.machines.items()
                   if machine.name == join.name and machine.identity != join.identity and not machine.gone]
         if len(join.capacity) != len(self.layout.resources) or min(join.capacity, default=0) < 0:
@@ -346,14 +350,21 @@ class LocalRole(LocalRoleBase):
             self.retract(frame.names)
         elif isinstance(frame, Ask) and peer[0] == GLOBAL_MASTER:
             self._ask(peer, frame)
-        elif isinstance(frame, Answer) and peer[0] == WORKER and frame.number in self.questions:
+        elif isinstance(frame, Answer) and peer[0] == WORKER:
+            if self.questions.get(frame.number, (peer, 0, NOBODY))[2] != peer[1]:
+                return  # of whoever asked and is gone, or meant for another machine
             asker, number, _ = self.questions.pop(frame.number)
             self.frame_to(asker, Answer(number, frame.body, frame.problem))
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
 
     def hears(self, peer: Peer, frame: Frame) -> bool:
-        """Whether a frame is taken in: of a global master only while it speaks from the store in use."""
+        """Whether a frame is taken in.
+
+        Of a worker: once its machine was admitted. Of a global master: while it speaks from the store in use.
+        """
+        if peer[0] == WORKER and not isinstance(frame, Join) and not self.links[peer].has_joined:
+            return False
         return peer[0] != GLOBAL_MASTER or isinstance(frame, Claim) or self.claims.hears(peer)
 
     def taken(self, peer: Peer, batch: Batch) -> Iterable[tuple[int, bytes]]:
