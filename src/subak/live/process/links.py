@@ -28,6 +28,9 @@ HELLO_S = 5.0  # that a stranger has to say who it is
 PAUSE_S, PAUSE_MAX_S = 0.05, 1.0
 QUIET_S = 10.0  # that nobody need listen before it is said: processes do not start all at once
 SILENT_S, PROBE_S = 5, 1  # after which a connection on which nothing is acknowledged is ended; between two questions
+# With TLS 1.3 a server looks at a client's certificate last, and asyncio ends the connection without saying why.
+UNTRUSTED = ("it ended the connection when it saw the certificate of this process: that has expired or is not valid "
+             "yet by its clock, or is of an authority that it does not trust")
 LINK_BYTES_MAX = 64 << 20  # of a connection: a peer that reads no more is let go
 
 
@@ -320,7 +323,8 @@ class Links:
             getter.cancel()
             if isinstance(wire.error, ssl.SSLError):
                 raise LinkError(words_of(wire.error))
-            raise LinkError("the connection was ended before it was known who is there")
+            raise LinkError("the connection was ended before it was known who is there" if
+                            wire.transport.get_extra_info("ssl_object") is None else UNTRUSTED)
         try:
             return msgpack.decode(getter.result(), type=kind)
         except (DecodeError, ValidationError) as error:
