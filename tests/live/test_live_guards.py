@@ -1,8 +1,11 @@
 """Guards of roles that hold only in rare moments: a machine that joins again, an old lease, an end that came first."""
 import pytest
 
-from subak.federation.messages import ALIVE, LEASE, LOCAL_MASTER, OVER, WORKER
-from subak.live.role.frames import Batch, FrameError, Outgoing
+from subak.federation.messages import ALIVE, GLOBAL_MASTER, LEASE, LOCAL_MASTER, OVER, WORKER
+from subak.live.role.base import Cut
+from subak.live.role.facts import CONFIGURATION, MACHINE, QUEUES, Fact
+from subak.live.role.facts import JOB as JOB_FACT
+from subak.live.role.frames import Answer, Batch, FrameError, Join, Leave, Outgoing
 from subak.live.role.worker.worker_role import Ping
 from subak.live.torture.case import JobCase
 from test_live_roles import JOB, ask, messages, number_of, world_of
@@ -64,3 +67,61 @@ def test_an_end_that_was_reached_while_it_was_halted_counts():
     assert list(world.watch.tries.values()) == [1]
     assert len(world.watch.finished) == 1
     assert not world.masters[0].role.book.of_number
+
+
+def frame_of(role, peer, frame):
+    """Hand a role the next frame from a peer; return what it cut."""
+    outgoing = Outgoing()
+    outgoing.number = role.links[peer].incoming.number
+    return [each for each in role.receive(role.now, [(peer, outgoing.frame(frame))]).effects if isinstance(each, Cut)]
+
+
+@pytest.mark.parametrize("fact", [
+    Fact(QUEUES, 0, b"", 9), Fact(MACHINE, 0, b"", 9), Fact(CONFIGURATION, 0, b"", 9), Fact(JOB_FACT, 0, b"", 9)])
+def test_a_worker_says_no_facts_but_of_shapes(fact):
+    world = world_of()
+    role, peer = world.locals[0].role, (WORKER, number_of(world))
+    (cut,) = frame_of(role, peer, Batch(facts=(fact,)))
+    assert "a worker said a fact" in cut.words
+    assert role.facts.known.get((fact.kind, fact.number)) != fact
+
+
+def test_a_local_master_says_no_machines_of_another_cluster_and_a_global_master_none():
+    world = world_of()
+    role, foreign = world.masters[0].role, world.layout.machines_each * 3
+    peer = next(peer for peer in role.links if peer[0] == LOCAL_MASTER)
+    (cut,) = frame_of(role, peer, Batch(facts=(Fact(MACHINE, foreign, b"", 9),)))
+    assert "a local master said a fact" in cut.words
+    local = world.locals[0].role
+    (cut,) = frame_of(local, (GLOBAL_MASTER, 0), Batch(facts=(Fact(MACHINE, 0, b"", 9),)))
+    assert "a global master said a fact" in cut.words
+
+
+def test_a_worker_answers_for_its_own_machine_alone():
+    world = world_of(machines=2)
+    role, asker = world.locals[0].role, (GLOBAL_MASTER, 0)
+    own, other = number_of(world, 0), number_of(world, 1)
+    role.questions[77] = asker, 5, other
+    assert len(frame_of(role, (WORKER, own), Answer(77, b"forged"))) == 1
+    assert role.questions[77] == (asker, 5, other)
+    frame_of(role, (WORKER, other), Answer(77, b"true"))
+    assert 77 not in role.questions
+
+
+def test_a_worker_joins_only_as_the_machine_of_its_certificate_and_is_heard_after_it():
+    world = world_of()
+    role, number = world.locals[0].role, number_of(world)
+    peer, machine = (WORKER, number), role.machines[number]
+    joins = Join(number, machine.identity, machine.name, machine.capacity, machine.attributes, True)
+    role.disconnect(peer)
+    role.connect(peer, "another")
+    frame_of(role, peer, Leave())
+    assert not role.leaving and not role.machines[number].cordoned  # not admitted, so not heard
+    role.disconnect(peer)
+    role.connect(peer, "another")
+    (cut,) = frame_of(role, peer, joins)
+    assert cut.words == f"machine {machine.name}: the certificate of its worker is of another"
+    role.connect(peer, machine.name)
+    assert frame_of(role, peer, joins) == []
+    frame_of(role, peer, Leave())
+    assert role.machines[number].cordoned or role.machines[number].removed

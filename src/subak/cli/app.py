@@ -96,6 +96,8 @@ COMMANDS = (
     _live("worker", "processes", "Run the worker of this machine: it joins a cluster, and runs tasks."),
     Listed("store", "Check, copy and restore the stores of masters, or let one take over from a lost one.",
            "subak.cli.live.store:app", panel=LIVE),
+    _live("init", "init",
+          "Write a folder for each host of a federation: files, certificates, tokens and systemd units."),
     Listed("ca", "Make a certificate authority, issue and revoke certificates of a federation's processes.",
            "subak.cli.live.ca:app", panel=LIVE),
     Listed("reproduce", "Print a paper's figures beside what is measured here, and draw its charts.",

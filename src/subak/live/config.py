@@ -283,7 +283,7 @@ def _amount(value: object, place: str, words: str, parse: Callable[[str], int]) 
 
 def document_of(file: WorkerFile) -> dict[str, object]:
     """Return what `read` takes for the file of a worker."""
-    found: dict[str, object] = msgspec.to_builtins(file)
+    found = {name: value for name, value in msgspec.to_builtins(file).items() if value is not None}
     return {**found, "capacity": {name: print_amount(name, amount) for name, amount in file.capacity.items()}}
 
 

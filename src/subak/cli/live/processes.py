@@ -20,7 +20,12 @@ def global_master(file: FileArgument) -> None:
         data = "data/g0"                  # the folder of its store
         federation = "federation.toml"    # shared by all masters
         people_token_file = "people.token"    # made when it first starts
-        join_token_file = "join.token"
+        listen = "0.0.0.0:7433"           # left out: the address that the federation's file says
+        [tls]                             # left out: a join token, and only on this machine
+        certificate = "g0.crt"
+        key = "g0.key"
+        ca = "ca.crt"
+        revoked = "ca.crl"                # may be left out
 
     The file of the federation, in which masters, clusters and queues are listed:
 
@@ -44,7 +49,9 @@ def local_master(file: FileArgument) -> None:
         standby = false                   # true: take over when the other one falls silent
         data = "data/a"
         federation = "federation.toml"
-        join_token_file = "join.token"    # the same for all masters and workers
+        [tls]                             # as of a global master
+        certificate = "local-master-a.crt"
+        key = "local-master-a.key"
 
     - `subak local-master a.toml`
     """

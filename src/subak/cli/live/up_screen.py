@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 
 from subak.cli.live.show import STYLES, used_text
-from subak.live.client.settings import FEDERATION
+from subak.live.client.settings import CLIENT, FEDERATION
 from subak.live.up.folder import Home
 from subak.live.up.run import Event, State, Up
 from subak.report.console import Console, Text, echo
@@ -44,6 +44,8 @@ def _greet(home: Home) -> None:
 
 def how_to_ask(folder: Path) -> str:
     """Return a line that says how commands find the federation of a folder, from wherever they are typed."""
+    if not (folder / CLIENT).exists():
+        return "this host has a part of the federation; people ask it with the folder people, which subak init made"
     return (f"ask it with: subak submit, run, list, --help; from other folders after: export "
             f"{FEDERATION}={shlex.quote(str(folder.absolute()))}")
 

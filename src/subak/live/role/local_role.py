@@ -190,11 +190,14 @@ class LocalRole(LocalRoleBase):
         self.writes.append(Put("machine", [number], [msgpack.encode(machine)]))
         self.tell(CHANGE, machine=number, shape=NOBODY if machine.gone else self._configuration(machine))
 
-    def _join(self, peer: Peer, join: Join) -> None:
-        """Admit a machine: one that has no number yet is given one."""
+    def _join(self, peer: Peer, join: Join) -> bool:
+        """Admit a machine: one that has no number yet is given one; return whether it is in.
+
+        Raises FrameError for one that may not join.
+        """
         if was_removed(self, join):
             self.frame_to(peer, dismissal(join.name))
-            return
+            return False
         problem = self._refusal(peer, join)
         if problem:
             raise FrameError(problem)
@@ -220,15 +223,12 @@ class LocalRole(LocalRoleBase):
         if machine != before:
             self.write_machine(number, machine)
         configuration = self._number_of(join.capacity)
-        self.links[peer].has_joined = True
         self.say(peer, [(CONFIGURATION, configuration)])
         self.frame_to(peer, Joined(number, configuration, self.local.standing.epoch))
+        return True
 
     def _refusal(self, peer: Peer, join: Join) -> str:
         """Return why a machine may not join, or nothing."""
-        proven = self.links[peer].name
-        if proven not in ("", join.name):
-            return f"machine {join.name}: the certificate of its worker is of {proven}"
         others = [place for place, machine in self.machines.items()
                   if machine.name == join.name and machine.identity != join.identity and not machine.gone]
         if len(join.capacity) != len(self.layout.resources) or min(join.capacity, default=0) < 0:
@@ -341,7 +341,10 @@ class LocalRole(LocalRoleBase):
         if isinstance(frame, Claim) and peer[0] == GLOBAL_MASTER:
             self.claims.take(peer, frame)
         elif isinstance(frame, Join) and peer[0] == WORKER:
-            self._join(peer, frame)
+            link = self.links[peer]
+            if link.name not in ("", frame.name):
+                raise FrameError(f"machine {frame.name}: the certificate of its worker is of {link.name}")
+            link.has_joined = self._join(peer, frame)
         elif isinstance(frame, Leave) and peer[0] == WORKER and peer[1] in self.machines:
             self.cordon(peer[1], True)
             self.end_attempts(peer[1])
@@ -350,13 +353,15 @@ class LocalRole(LocalRoleBase):
             self.retract(frame.names)
         elif isinstance(frame, Ask) and peer[0] == GLOBAL_MASTER:
             self._ask(peer, frame)
-        elif isinstance(frame, Answer) and peer[0] == WORKER:
-            if self.questions.get(frame.number, (peer, 0, NOBODY))[2] != peer[1]:
-                return  # of whoever asked and is gone, or meant for another machine
+        elif isinstance(frame, Answer) and peer[0] == WORKER and self._is_asked(peer, frame):
             asker, number, _ = self.questions.pop(frame.number)
             self.frame_to(asker, Answer(number, frame.body, frame.problem))
         else:
             raise FrameError(f"a frame {type(frame).__name__} that is not for a local master")
+
+    def _is_asked(self, peer: Peer, answer: Answer) -> bool:
+        """Whether a worker was asked what it answers, and not that of another machine."""
+        return answer.number in self.questions and self.questions[answer.number][2] == peer[1]
 
     def hears(self, peer: Peer, frame: Frame) -> bool:
         """Whether a frame is taken in.

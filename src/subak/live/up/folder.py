@@ -2,7 +2,7 @@
 
 ```
 federation.toml, global-master-*.toml, local-master-*.toml, worker-*.toml    what is started: a process for each
-client.toml, people.token, join.token    for people's commands; for masters and workers
+client.toml, people.token, join.token    for people's commands; for masters and workers without certificates
 data/NAME/, log/NAME.log                 of each process
 lock, up.pid                             of the `subak up` that runs here, or ran last, and whether all is ready
 ```
@@ -76,8 +76,12 @@ class Home:
         if not self.is_new and wish.workers is not None:
             _add_workers(folder, wish.workers, self.file)
         self.members, self.broken = members_of(folder)
-        for audience in (PEOPLE, JOIN):
-            make_token(folder / f"{audience}.token", audience)
+        self.is_whole = (folder / CLIENT).exists()  # and not the part of a federation that is on this host
+        if self.is_whole:
+            for audience in (PEOPLE, JOIN):
+                make_token(folder / f"{audience}.token", audience)
+        if not self.members and not self.broken:
+            raise InputError(f"{folder}: holds no file of a process, such as worker-w1.toml")
         self._free()
 
     def _write(self, files: dict[str, str]) -> None:
@@ -112,9 +116,9 @@ class Home:
                         f"{self.folder / FEDERATION} and the other files")
         return ""
 
-    def settings(self) -> ClientSettings:
-        """Return how people's commands reach this federation."""
-        return read_settings(self.folder / CLIENT)
+    def settings(self) -> ClientSettings | None:
+        """Return how people's commands reach this federation; None of the part of one that is on this host."""
+        return read_settings(self.folder / CLIENT) if self.is_whole else None
 
     def log_of(self, member: Member) -> Path:
         """Return the file that a process says things into."""

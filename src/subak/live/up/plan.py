@@ -111,17 +111,19 @@ def files_of(plan: Plan, name: str, ports: list[int]) -> dict[str, str]:
 
 def worker_text(name: str, local_masters: Sequence[str], capacity: Mapping[str, int]) -> str:
     """Return the text of a worker's file; *capacity* in units."""
-    masters = ", ".join(map(_text, local_masters))
-    amounts = "".join(f"{resource if BARE.fullmatch(resource) else _text(resource)} = {_amount(resource, amount)}\n"
+    masters = ", ".join(map(toml_text, local_masters))
+    amounts = "".join(f"{resource if BARE.fullmatch(resource) else toml_text(resource)} = {_amount(resource, amount)}\n"
                       for resource, amount in capacity.items())
-    return (f'name = {_text(name)}\nlocal_masters = [{masters}]\ndata = {_text(f"data/{name}")}\n'
+    return (f'name = {toml_text(name)}\nlocal_masters = [{masters}]\ndata = {toml_text(f"data/{name}")}\n'
             f"[capacity]  # cores, such as 4, 0.5 or \"500m\", and bytes, such as \"8Gi\"\n{amounts}")
 
 
 def _amount(resource: str, amount: int) -> str:
     """Return an amount as a file says it."""
     said = print_amount(resource, amount)
-    return said if isinstance(said, str) and said.isdecimal() else _text(said) if isinstance(said, str) else str(said)
+    if not isinstance(said, str):
+        return str(said)
+    return said if said.isdecimal() else toml_text(said)
 
 
 def _federation(plan: Plan, name: str, http: list[int], local: dict[str, tuple[str, str]]) -> str:
@@ -129,23 +131,23 @@ def _federation(plan: Plan, name: str, http: list[int], local: dict[str, tuple[s
     lines = [
         "# What all processes agree on. `subak apply` changes queues and weights while it runs; all else takes",
         "# a restart.",
-        f"name = {_text(name)}",
-        f"resources = [{', '.join(map(_text, resources))}]",
-        f"order = {_text(plan.order)}  # whose turn it is: round-robin, or a fair order such as drf or mch",
+        f"name = {toml_text(name)}",
+        f"resources = [{', '.join(map(toml_text, resources))}]",
+        f"order = {toml_text(plan.order)}  # whose turn it is: round-robin, or a fair order such as drf or mch",
         "", "[timing]",
-        f"preemption = {_text(plan.preemption)}  # off, or a queue below its share takes from others: strict, paper",
+        f"preemption = {toml_text(plan.preemption)}  # off; strict or paper: a queue below its share takes from others",
     ]
     for master, port in zip(GLOBAL_MASTERS, http, strict=True):
-        lines += ["", "[[global_master]]", f"name = {_text(master)}", f'http = "{HOST}:{port}"']
+        lines += ["", "[[global_master]]", f"name = {toml_text(master)}", f'http = "{HOST}:{port}"']
     for cluster, (active, standby) in local.items():
-        lines += ["", "[[cluster]]", f"name = {_text(cluster)}", f"local_master = {_text(active)}",
-                  f"standby = {_text(standby)}"]
+        lines += ["", "[[cluster]]", f"name = {toml_text(cluster)}", f"local_master = {toml_text(active)}",
+                  f"standby = {toml_text(standby)}"]
     for queue, weight in plan.queues:
-        lines += ["", "[[queue]]", f"name = {_text(queue)}", f"weight = {weight!r}"]
+        lines += ["", "[[queue]]", f"name = {toml_text(queue)}", f"weight = {weight!r}"]
     return "\n".join(lines) + "\n"
 
 
-def _text(words: str) -> str:
+def toml_text(words: str) -> str:
     """Return a string of TOML."""
     return '"' + "".join(f"\\u{ord(each):04x}" if each in '"\\' or not each.isprintable() else each
                          for each in words) + '"'

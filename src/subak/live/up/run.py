@@ -42,7 +42,9 @@ class Up:
         logs = [home.log_of(member) for member in home.members]
         self.children = Children(home.members, logs)
         self.read = {child.member.name: _size(child) for child in self.children.all}
-        self.watcher = Watcher(home.settings())
+        settings = home.settings()
+        self.watcher = Watcher(settings) if settings is not None else None
+        self.serving: set[str] = set()  # members that have said that they are ready
         self.events: deque[Event] = deque(maxlen=EVENTS_KEPT)
         self.is_ready = False
         self.began = time.monotonic()
@@ -53,10 +55,12 @@ class Up:
             try:
                 self.home.note(STARTING)
                 self._say_all(self.home.broken)
-                self.watcher.start()
+                if self.watcher is not None:
+                    self.watcher.start()
                 self._serve(signals)
             finally:
-                self.watcher.stop()
+                if self.watcher is not None:
+                    self.watcher.stop()
                 left = self.children.kill()
                 self.home.close()
         if left:
@@ -68,7 +72,7 @@ class Up:
         while number == 0:
             self._tick(time.monotonic())
             number = signals.wait(TICK_S)
-        stopped = look(self.watcher.settings).stopped()
+        stopped = look(self.watcher.settings).stopped() if self.watcher is not None else []
         if number == signal.SIGQUIT:
             self._say_all(stopped)
             return
@@ -79,7 +83,7 @@ class Up:
             if words != waited:
                 waited = words
                 self.say(f"waiting for {words}")
-            self.show(State(self.watcher.picture, self.children.all, self.is_ready, words))
+            self.show(State(self.picture, self.children.all, self.is_ready, words))
             if signals.wait(TICK_S / 2):
                 self._say_all([*stopped, "killing what still runs"])
                 return
@@ -94,16 +98,31 @@ class Up:
             if child.starts > 1:
                 self.say(f"{child.member.name} is started again")
         self._read_logs()
-        workers = sum(child.member.role == WORKER and child.due < math.inf for child in self.children.all)
-        if not self.is_ready and self.watcher.picture.is_ready(workers):
+        if not self.is_ready and self._is_all_ready():
             self.is_ready = True
             self.home.note(READY)
-            masters = f"after {now - self.began:.1f} s: {len(self.watcher.picture.masters)} masters"
-            machines = sum(machine.state == "ready" for machine in self.watcher.picture.machines)
-            self.say(f"ready {masters}, {machines} machines" if machines else
-                     f"masters are ready {masters}; {NO_MACHINE}")
-            self._say_all(self.watcher.picture.of_before())
-        self.show(State(self.watcher.picture, self.children.all, self.is_ready, ""))
+            self.say(self._ready(f"after {now - self.began:.1f} s"))
+            self._say_all(self.picture.of_before())
+        self.show(State(self.picture, self.children.all, self.is_ready, ""))
+
+    @property
+    def picture(self) -> Picture:
+        """What is to be seen of the federation; nothing from a host that has a part of it."""
+        return Picture() if self.watcher is None else self.watcher.picture
+
+    def _is_all_ready(self) -> bool:
+        awaited = [child for child in self.children.all if child.due < math.inf]
+        if self.watcher is None:
+            return self.serving.issuperset(child.member.file.stem for child in awaited)
+        return self.watcher.picture.is_ready(sum(child.member.role == WORKER for child in awaited))
+
+    def _ready(self, after: str) -> str:
+        """Return a line that says what is ready."""
+        if self.watcher is None:
+            return f"ready {after}: {', '.join(sorted(self.serving))}"
+        masters = f"{after}: {len(self.picture.masters)} masters"
+        machines = sum(machine.state == "ready" for machine in self.picture.machines)
+        return f"ready {masters}, {machines} machines" if machines else f"masters are ready {masters}; {NO_MACHINE}"
 
     def _died(self, child: Child, code: int) -> None:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
@@ -123,7 +142,10 @@ class Up:
                 self.read[name] = 0
             for line, offset in lines_after(child.log, self.read[name]):
                 self.read[name] = offset
-                self.say(f"{name}: {_words(line)}")
+                words = _words(line)
+                if words.startswith("ready"):
+                    self.serving.add(child.member.file.stem)
+                self.say(f"{name}: {words}")
 
     def _say_all(self, lines: list[str]) -> None:
         for words in lines:
