@@ -24,7 +24,7 @@ from subak.live.private_files import read_private, write_private
 
 AUTHORITY, KEY, REVOKED = "ca.crt", "ca.key", "ca.crl"  # in the folder of an authority
 EARLIER = datetime.timedelta(hours=2)  # by which a certificate begins: clocks of hosts differ
-AUTHORITY_DAYS, DAYS, DAYS_MAX = 3650, 365, 3650
+AUTHORITY_DAYS, DAYS, COUNTS_DAYS_MAX = 3650, 365, 3650
 REVOKED_DAYS = 3650  # that a list of revoked certificates counts
 PUBLIC = 0o644
 
@@ -66,8 +66,8 @@ class Authority:
         """Return a certificate for a process with its key. Raises InputError for a name or a time that can't be."""
         if role not in ROLES:
             raise InputError(f"ROLE: must be one of {', '.join(ROLES)}, not {role!r}")
-        if not 1 <= days <= DAYS_MAX:
-            raise InputError(f"--days: must be from 1 to {DAYS_MAX}, not {days}")
+        if not 1 <= days <= COUNTS_DAYS_MAX:
+            raise InputError(f"--days: must be from 1 to {COUNTS_DAYS_MAX}, not {days}")
         identity = Identity(self.federation, role, name)
         if identity_in([identity.uri]) != identity:
             raise InputError(f"NAME: must be the name of a process, of letters, digits, '.', '_' and '-', not {name!r}")

@@ -8,6 +8,7 @@ import hmac
 import ipaddress
 import ssl
 import time
+from asyncio import BaseTransport
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,16 +44,16 @@ class Trust(Protocol):
     def proof(self, side: str, nonce: bytes, me: Peer) -> bytes:
         """Return what only *me* can say about a nonce."""
 
-    def problem(self, side: str, nonce: bytes, peer: Peer, proof: bytes, transport: Any) -> str:
+    def problem(self, side: str, nonce: bytes, peer: Peer, proof: bytes, transport: BaseTransport) -> str:
         """Return why the other end is not the peer that it says it is, or nothing."""
 
-    def name_of(self, transport: Any) -> str:
+    def name_of(self, transport: BaseTransport) -> str:
         """Return the name that a connection's certificate proves, or nothing where there is none."""
 
     def refresh(self) -> str:
         """Take in files that have changed; return what is to be said of it."""
 
-    def is_over(self, transport: Any) -> bool:
+    def is_over(self, transport: BaseTransport) -> bool:
         """Whether a connection is to end, because what proves its other end counts no more."""
 
 
@@ -68,12 +69,12 @@ class TokenTrust:
         """Return what only who knows the join token can say about a nonce."""
         return hmac.digest(self.token.text.encode(), repr((side, nonce, *me)).encode(), hashlib.sha256)
 
-    def problem(self, side: str, nonce: bytes, peer: Peer, proof: bytes, transport: Any) -> str:
+    def problem(self, side: str, nonce: bytes, peer: Peer, proof: bytes, transport: BaseTransport) -> str:
         """Return why the other end is not trusted, or nothing."""
         return "" if hmac.compare_digest(self.proof(side, nonce, peer), proof) else \
             "its join token is not that of this federation"
 
-    def name_of(self, transport: Any) -> str:
+    def name_of(self, transport: BaseTransport) -> str:
         """Nothing is proven but that it knows the token."""
         return ""
 
@@ -81,7 +82,7 @@ class TokenTrust:
         """There is nothing to take in."""
         return ""
 
-    def is_over(self, transport: Any) -> bool:
+    def is_over(self, transport: BaseTransport) -> bool:
         """Never end one: a token is for good."""
         return False
 
@@ -172,7 +173,7 @@ class CertificateTrust:
         """Say nothing: the certificate is the proof."""
         return b""
 
-    def problem(self, side: str, nonce: bytes, peer: Peer, proof: bytes, transport: Any) -> str:
+    def problem(self, side: str, nonce: bytes, peer: Peer, proof: bytes, transport: BaseTransport) -> str:
         """Return why the other end's certificate is not that of *peer*, or nothing."""
         shown = transport.get_extra_info("peercert") or {}
         found = identity_in(value for kind, value in shown.get("subjectAltName", ()) if kind == "URI")
@@ -188,13 +189,13 @@ class CertificateTrust:
         return "" if wanted in ("", found.name) else \
             f"its certificate is of {found.role} {found.name}, and it says that it is {wanted}"
 
-    def name_of(self, transport: Any) -> str:
+    def name_of(self, transport: BaseTransport) -> str:
         """Return the name in a peer's certificate."""
         shown = transport.get_extra_info("peercert") or {}
         found = identity_in(value for kind, value in shown.get("subjectAltName", ()) if kind == "URI")
         return found.name if found else ""
 
-    def is_over(self, transport: Any) -> bool:
+    def is_over(self, transport: BaseTransport) -> bool:
         """Whether the certificate of a connection was revoked, or has expired."""
         shown = transport.get_extra_info("peercert") or {}
         return int(shown.get("serialNumber", "0"), 16) in self.revoked or \
