@@ -15,7 +15,7 @@ MEANINGS = {
     NOTHING_THERE: "the live federation has no job, task or machine of this name",
     NOT_NOW: "no master can be reached, or the request fails for now, such as on a full disk: try again",
     EXIT_REFUSED: "refused in the present state, such as preempting a task that does not run",
-    WRONG_TOKEN: "the live federation refuses the token",
+    WRONG_TOKEN: "the live federation refuses the token, or the role of its holder does not allow the request",
     STORE_UNFIT: "the store of a master is damaged, or not the one in use; retrying does not help, see docs/stores.md",
     TIMED_OUT: "only `subak run`: the command ran longer than `--time-limit`",
     NOT_RUN: "only `subak run`: the command could not be run, or was lost",

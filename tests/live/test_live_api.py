@@ -19,10 +19,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from fake_service import FakeService
 from serving import Serving
 from subak.errors import InputError, RunError
+from subak.live.api.guard import Guarded
 from subak.live.api.models import JobView, LogChunk, Page, Problem, TaskView
 from subak.live.api.routes import ROUTES
-from subak.live.api.server import Guarded, HttpServer, ServerSettings, document, make_app
+from subak.live.api.server import HttpServer, ServerSettings, document, make_app
 from subak.live.jobfile.read import read_job
+from subak.live.people.identity import People
 from subak.live.tokens import JOIN, PEOPLE, TokenHash, hash_of, kept_hash, new_token, read_token
 
 JOB = {"metadata": {"name": "a"}, "queue": "research/ada", "stages": [{"name": "main", "command": ["true"]}]}
@@ -179,7 +181,8 @@ def test_a_websocket_is_closed():
     async def send(message):
         sent.append(message)
 
-    asyncio.run(Guarded(None, hash_of(FOREIGN))({"type": "websocket", "path": "/v1/health", "headers": []}, None, send))
+    guarded = Guarded(None, People(hash_of(FOREIGN)))
+    asyncio.run(guarded({"type": "websocket", "path": "/v1/health", "headers": []}, None, send))
     assert sent == [{"type": "websocket.close", "code": 1008, "reason": ""}]
 
 
@@ -275,7 +278,7 @@ async def one_request(service, token, method, path, body=b"{}", key="k"):
     async def send(message):
         sent.append(message)
 
-    app = Guarded(make_app(service, ServerSettings()), hash_of(token))
+    app = Guarded(make_app(service, ServerSettings()), People(hash_of(token)))
     await app({"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
                "raw_path": path.encode(), "root_path": "", "scheme": "http", "query_string": b"", "client": ("a", 1),
                "server": ("a", 1),

@@ -10,8 +10,8 @@ from fake_service import FakeService
 from federations import until
 from real_service import RealService
 from serving import Serving
-from subak.live.api.errors import InvalidError, NotFoundError, RefusedError
-from subak.live.api.service import JobFilter
+from subak.live.api.errors import InvalidError, NotFoundError, RefusedError, UnauthorizedError
+from subak.live.api.service import JobFilter, OfJob
 from subak.live.client.client import Client
 from subak.live.client.settings import ClientSettings
 from subak.live.service.resources import free_of
@@ -75,6 +75,40 @@ def running(one, text, tasks=1):
     found = one.client.submit(text)
     until(lambda: one.client.job(found.id).counts.running == tasks, words=lambda: str(one.client.job(found.id)))
     return one.client.job(found.id)
+
+
+# -- people ------------------------------------------------------------------------------------------------------------
+
+
+def test_who_submitted_a_job_is_kept_with_it(one):
+    """While it is open, and when it has ended."""
+    made = one.client.add_person("ada", "submitter", queues=("research",))
+    with Client(ClientSettings(one.client.settings.addresses, made.token), patience_s=5.0) as ada:
+        ended, goes_on = ada.submit(job()).id, ada.submit(job("sleep")).id
+        assert ada.wait(ended, timeout_s=20).user == ada.job(goes_on).user == "ada"
+        until(lambda: one.ask("belongs", ended) == one.ask("belongs", goes_on) == OfJob("research/ada", "ada"))
+        others = one.client.submit(job()).id
+        assert {each.id for each in ada.jobs(user="ada").items} == {ended, goes_on}
+        assert one.client.job(others).user == "admin"
+        with pytest.raises(RefusedError, match="was used for job"):
+            one.client.submit(job("sleep"), key=_used(ada, job("sleep")))
+        one.client.revoke("ada")
+        with pytest.raises(UnauthorizedError, match=f"token {made.holder.id} of ada was revoked"):
+            ada.job(ended)
+    assert one.client.job(goes_on).state == "running"
+
+
+def _used(client, text):
+    """Return a key under which a client has submitted a job."""
+    client.submit(text, key="ours")
+    return "ours"
+
+
+def test_tokens_come_in_pages_by_name(one):
+    for name in ("b", "a", "c"):
+        one.client.add_person(name, "reader")
+    items, lengths = pages(one, "tokens", limit=2)
+    assert ([each.name for each in items], lengths) == (["a", "b", "c"], [2, 1])
 
 
 # -- jobs --------------------------------------------------------------------------------------------------------------

@@ -37,8 +37,11 @@ from subak.live.api.models import (
     TaskCounts,
     TaskView,
 )
+from subak.live.api.people import made, revoked, tokens_of
+from subak.live.api.service import OfJob
 from subak.live.jobfile.quantities import print_amount
 from subak.live.jobfile.spec import QUEUE, TASKS
+from subak.live.people.identity import People
 
 MACHINES = (("m0", "west"), ("m1", "west"), ("m2", "east"))
 CAPACITY = {"cpu": 4000, "memory": 8192, TASKS: 12}
@@ -76,7 +79,8 @@ def lacking(stage):
 class FakeJob:
     """A job, its tasks and what happened to them."""
 
-    def __init__(self, id, spec):
+    def __init__(self, id, spec, user=""):
+        self.user = user
         self.id, self.spec, self.version, self.submitted = id, spec, 1, time.time()
         self.events = []
         self.tasks = []
@@ -109,7 +113,7 @@ class FakeJob:
             id=self.id, name=self.spec.metadata.name, queue=self.spec.queue, state=state, version=self.version,
             outcome="" if not self.is_over else bad[0].outcome if bad else models.FINISHED,
             reason=(bad[0].reason if bad else "") if self.is_over else self.waits(), tasks=len(self.tasks),
-            counts=self.counts(),
+            counts=self.counts(), user=self.user,
             stages=tuple(StageView(name=stage.name, tasks=stage.tasks, depends_on=stage.depends_on, gang=stage.gang,
                                    request=stage.resources, counts=self.counts(stage)) for stage in self.spec.stages),
             labels=self.spec.metadata.labels, submitted=self.submitted, started=min(began, default=None),
@@ -130,6 +134,7 @@ class FakeService:
         self.jobs_by_id, self.by_client_id = {}, {}
         self.weights, self.version = {"": 1.0, "research": 2.0, "research/ada": 1.0, "web": 1.0}, 1
         self.is_full = False
+        self.people = People()
         self.attributes = {name: {"kernel": "6", "zone": cluster} for name, cluster in MACHINES}
         self.cordoned, self.draining, self.lost, self.removed = set(), set(), set(), set()
         self.used = {name: dict.fromkeys(CAPACITY, 0) for name, _ in MACHINES}
@@ -245,13 +250,28 @@ class FakeService:
     def _too_large(self, spec):
         return tuple(f"it can never run: {words}" for stage in spec.stages for words in lacking(stage))
 
-    async def submit(self, spec, client_id, is_strict=False):
+    def queue_of(self, path):
+        return next(path for path in self.weights if path) if path == QUEUE and QUEUE not in self.weights else path
+
+    async def belongs(self, id):
+        job = self._job(id)
+        return OfJob(job.spec.queue, job.user)
+
+    async def tokens(self, cursor, limit):
+        return tokens_of(self.people, cursor, limit)
+
+    async def add_person(self, asked, by):
+        return made(self.people, asked, by, self.people.note)
+
+    async def revoke(self, name):
+        return revoked(self.people, name, self.people.note)
+
+    async def submit(self, spec, client_id, is_strict=False, user=""):
         self.calls.append("submit")
-        if spec.queue == QUEUE and QUEUE not in self.weights:
-            spec = msgspec.structs.replace(spec, queue=next(path for path in self.weights if path))
+        spec = msgspec.structs.replace(spec, queue=self.queue_of(spec.queue))
         if client_id in self.by_client_id:
             job, before = self.by_client_id[client_id]
-            if before != spec:
+            if before != spec or job.user != user:
                 raise RefusedError(f"{client_id} was used for job {job.id}, which is another", field="Idempotency-Key")
             return job.view()
         owner = self.queue_owner.get(spec.queue, self.name)
@@ -264,7 +284,7 @@ class FakeService:
         warnings = self._too_large(spec)
         if is_strict and warnings:
             raise InvalidError("; ".join(warnings), field="resources")
-        job = FakeJob(f"{self.name}-{len(self.jobs_by_id)}", spec)
+        job = FakeJob(f"{self.name}-{len(self.jobs_by_id)}", spec, user)
         self.jobs_by_id[job.id], self.by_client_id[client_id] = job, (job, spec)
         job.tell(job.id, "submitted")
         view = msgspec.structs.replace(job.view(), warnings=warnings)
@@ -277,6 +297,7 @@ class FakeService:
     async def jobs(self, wanted, cursor, limit):
         views = [job.view() for job in reversed(self.jobs_by_id.values()) if not wanted.ids or job.id in wanted.ids]
         return _page([view for view in views if (not wanted.name or view.name == wanted.name)
+                      and wanted.user in ("", view.user)
                       and (wanted.state is None or view.state == wanted.state)
                       and (not wanted.ended_since or (view.ended or 0) >= wanted.ended_since)
                       and (not wanted.queue or f"{view.queue}/".startswith(f"{wanted.queue}/"))], cursor, limit)

@@ -25,6 +25,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
     "watch": ("g0-1",), "rerun": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
+    "whoami": (), "people add": ("ada", "--role", "reader"), "people list": (), "people revoke": ("ada",),
     "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
     "store adopt": ("t.toml",), "store check": ("W",), "store backup": ("W", "R"), "store restore": ("W", "R"),
     "reproduce google-like": ("--out", "R"), "reproduce all": ("--quick", "--out", "R"),
@@ -138,6 +139,12 @@ SPECIAL |= {
     "history": {"id": _IDS, "output": _OUTPUTS, "since": ("", "-1h", "2", "2x", "nan", "tomorrow", "9" * 400 + "d")},
     **{word: {"names": _MACHINES, "output": _OUTPUTS} for word in ("cordon", "uncordon", "drain")},
 }
+SPECIAL["whoami"] = {"output": _OUTPUTS}
+SPECIAL["people add"] = {
+    "name": ("", " ", "../x", "-x", "n" * 300), "queue": _WORDS, "expires": ("", "-1h", "2x", "nan", "9" * 400 + "d"),
+    "token_file": ("W", "x.tr"), "output": _OUTPUTS}
+SPECIAL["people list"] = {"limit": ("0", "-1", "2147483648"), "output": _OUTPUTS}
+SPECIAL["people revoke"] = {"names": ("", " ", "../x", "n" * 300), "output": _OUTPUTS}
 SPECIAL["machines"]["words"] = ("remove", "x", "")
 SPECIAL["describe"] = {"id": _MACHINES, "output": _OUTPUTS}
 SPECIAL["up"] = {
@@ -149,7 +156,7 @@ SPECIAL.update({word: {"file": ("absent", "W", "", "n" * 300)} for word in ("glo
 SPECIAL.update({f"store {word}": {name: ("absent", "W", "n" * 300) for name in names} for word, names in {
     "check": ("folder",), "backup": ("folder", "to"), "restore": ("copy", "folder")}.items()})
 SPECIAL["apply"]["file"] = SPECIAL["submit"]["files"] = ("absent", "W", "", "n" * 300)
-SPECIAL["list"] |= {"queue": _WORDS, "name": _WORDS, "limit": ("0", "-1", "2147483648")}
+SPECIAL["list"] |= {"queue": _WORDS, "name": _WORDS, "user": _WORDS, "limit": ("0", "-1", "2147483648")}
 SPECIAL["cancel"]["queue"] = SPECIAL["machines"]["cluster"] = SPECIAL["submit"]["key"] = _WORDS
 SPECIAL["logs"]["tail"] = ("-1", "9223372036854775808")
 SPECIAL["run"] = {

@@ -17,11 +17,12 @@ from subak.federation.megha import ledger
 from subak.federation.megha.attempts import ROW
 from subak.federation.megha.worker import WORKER_ROW
 from subak.live.jobfile.spec import JobSpec
+from subak.live.people import identity as tokens
 from subak.live.process.links import Challenge, Hello, Welcome
 from subak.live.role import facts, frames
 from subak.live.role.base import SPOKEN
 from subak.live.role.facts import ConfigurationFact, Fact, JobFact, MachineFact, ShapeFact
-from subak.live.role.global_master.book import ON_DISK, StoredJob
+from subak.live.role.global_master.book import ON_DISK, Head, StoredJob
 from subak.live.role.global_master.history import Happening
 from subak.live.role.global_master.queues import QueuesFact
 from subak.live.role.layout import NUMBERING
@@ -34,7 +35,7 @@ from subak.live.store.sqlite import TABLES
 
 Blocks = dict[str, list[str]]
 CLOSED = " (closed)"
-SAID = (ShapeFact, ConfigurationFact, MachineFact, JobFact, QueuesFact)
+SAID = (ShapeFact, ConfigurationFact, MachineFact, JobFact, QueuesFact, tokens.Identity)
 
 
 def of_wire() -> Blocks:
@@ -49,6 +50,7 @@ def of_wire() -> Blocks:
         "entries" + CLOSED: sorted(f"{getattr(ledger, name)} {name}" for name in entries),
         "facts" + CLOSED: [f"{getattr(facts, name)} {name}" for name in
                            ("SHAPE", "CONFIGURATION", "MACHINE", "JOB", "QUEUES")],
+        "later facts": [f"{facts.IDENTITY} IDENTITY = skipped by those who do not know it"],
         "questions" + CLOSED: [repr(words) for words in (frames.LOGS, frames.TAIL, REMOVE)],
         "numbering" + CLOSED: [str(NUMBERING)],
         "MESSAGE": rows(messages.MESSAGE), "ENTRY": rows(ledger.ENTRY),
@@ -60,8 +62,8 @@ def of_store() -> Blocks:
     return {"tables" + CLOSED: list(TABLES), "ON_DISK" + CLOSED: rows(ON_DISK),
             "WrittenFor" + CLOSED: [f"{name}: {plain(kind)}" for name, kind in
                                     typing.get_type_hints(WrittenFor).items()],
-            **of_structs([StoredJob, JobSpec, StoredMachine, QueuesFact, ShapeFact, ConfigurationFact, Happening,
-                          Refusal, frames.Claim])}
+            **of_structs([StoredJob, Head, tokens.Identity, JobSpec, StoredMachine, QueuesFact, ShapeFact,
+                          ConfigurationFact, Happening, Refusal, frames.Claim])}
 
 
 def of_worker() -> Blocks:

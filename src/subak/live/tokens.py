@@ -72,6 +72,13 @@ def read_token(file: Path, audience: str = PEOPLE) -> str:
     return checked_token(found, audience, str(file))
 
 
+def write_token(file: Path, token: str, audience: str) -> None:
+    """Write a token to a new private file. Raises InputError where there is one, or it cannot be written."""
+    if read_private(file) is not None:
+        raise InputError(f"{file}: exists already; a token is written to a new file")
+    write_private(file, checked_token(token, audience, str(file)), once=True)
+
+
 def checked_token(token: str, audience: str, where: str) -> str:
     """Return *token*. Raises InputError for what cannot be one for *audience*; never says the token itself."""
     shape = TOKEN.fullmatch(token)

@@ -62,6 +62,10 @@ def list(  # the name of the command
              "lost.")] = None,
     name: Annotated[str, typer.Option("--name", metavar="NAME", show_default=False,
                                       help="Only jobs of this name.")] = "",
+    user: Annotated[str, typer.Option("--user", metavar="NAME", show_default=False,
+                                      help="Only jobs that this person submitted.")] = "",
+    mine: Annotated[bool, typer.Option("--mine", help="Only jobs that you submitted; subak whoami says who you "
+                                                      "are.")] = False,
     limit: LimitOption = 40,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
@@ -72,13 +76,17 @@ def list(  # the name of the command
 
     - `subak list` lists the latest 40.
     - `subak list --queue research --state running` lists running jobs of the queue research.
+    - `subak list --mine` lists your own.
     - `subak list --state failed` lists jobs of which a task failed.
     - `subak list -o json | jq -r '.items[].id'` prints ids only.
     """
+    if mine and user:
+        raise InputError("--mine: goes without --user")
     with opened(client) as federation:
+        user = federation.whoami().name if mine else user
         outcome = "" if state is None or state in STATES else state.replace("-", " ")
         found = federation.jobs(queue=queue, state="" if outcome else state or "", name=name, limit=limit + 1,
-                                outcome=outcome)
+                                outcome=outcome, user=user)
     is_cut, found = len(found.items) > limit, structs.replace(found, items=found.items[:limit])
     now, cut = time.time(), False
     if not show(found, output):

@@ -27,10 +27,17 @@ class InvalidError(ServiceError, InputError):
 
 
 class UnauthorizedError(ServiceError):
-    """No token was given, or it is not that of this federation."""
+    """No token was given, or it is none of this federation, has expired or was revoked."""
 
     code: Code = "unauthorized"
     status, exit_code = 401, exit_codes.WRONG_TOKEN
+
+
+class ForbiddenError(ServiceError):
+    """The role of whoever asks does not allow it."""
+
+    code: Code = "forbidden"
+    status, exit_code = 403, exit_codes.WRONG_TOKEN
 
 
 class NotFoundError(ServiceError):
@@ -83,7 +90,7 @@ class NotOwnerError(UnavailableError):
 
 
 BY_CODE: dict[Code, type[ServiceError]] = {each.code: each for each in (
-    ServiceError, InvalidError, UnauthorizedError, NotFoundError, NotAllowedError, RefusedError, TooLargeError,
-    UnavailableError, NotOwnerError,
+    ServiceError, InvalidError, UnauthorizedError, ForbiddenError, NotFoundError, NotAllowedError, RefusedError,
+    TooLargeError, UnavailableError, NotOwnerError,
 )}
 BY_STATUS = {each.status: each for each in BY_CODE.values() if each is not NotOwnerError}

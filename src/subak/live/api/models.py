@@ -8,11 +8,14 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
+from subak.live.people.identity import PERSON_PATTERN, Role
+
 T = TypeVar("T")
 JOB_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}$"
 TASK_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}\.[0-9]{1,9}$"
 ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,62}-[0-9]{1,18}(\.[0-9]{1,9})?$"
 MACHINE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,252}$"
+VALID_S_MAX = 1e10  # of a token that expires: 317 years
 NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"  # of a job, as its file says it
 KEY_PATTERN = r"^[!-~]{1,128}$"  # of what a client calls a submission
 
@@ -46,8 +49,8 @@ TEST_HELD_BACK = "held-back"
 Test = Literal["constraint", "resource", "cordoned", "unreachable", "queue", "stage", "gang", "backoff", "order",
                "held-back"]
 Code = Literal[
-    "invalid", "unauthorized", "not-found", "not-allowed", "refused", "too-large", "unavailable", "not-owner",
-    "internal",
+    "invalid", "unauthorized", "forbidden", "not-found", "not-allowed", "refused", "too-large", "unavailable",
+    "not-owner", "internal",
 ]
 
 
@@ -93,7 +96,7 @@ class JobView(Struct, frozen=True, kw_only=True):
     outcome: Outcome = ""
     reason: str = ""  # in words: why it waits, or ended as it did
     warnings: tuple[str, ...] = ()  # of the answer to its submission: what no machine is large enough for
-    user: str = ""
+    user: str = ""  # who submitted it
     priority: int = 0
     tasks: Count = 0
     counts: TaskCounts = TaskCounts()
@@ -257,6 +260,38 @@ class LogChunk(Struct, frozen=True, kw_only=True):
     offset: Count
     next: Count
     is_end: bool  # the task has ended, and this is all
+
+
+class NewPerson(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A token that is asked for, and what its holder may do."""
+
+    name: Annotated[str, Meta(pattern=PERSON_PATTERN, examples=["ada"])]
+    role: Role
+    queues: tuple[Annotated[str, Meta(max_length=1024)], ...] = ()  # to which it may submit, each with all below it
+    all_jobs: bool = False  # whether it may change and read all jobs of these, not only its own
+    valid_s: Annotated[float, Meta(ge=0, le=VALID_S_MAX)] = 0.0  # until it expires; 0: never
+
+
+class TokenView(Struct, frozen=True, kw_only=True):
+    """A token, by its id, and who holds it."""
+
+    id: str
+    name: str
+    role: Role
+    queues: tuple[str, ...] = ()
+    all_jobs: bool = False
+    state: Literal["valid", "expired", "revoked"] = "valid"
+    made: Time | None = None
+    made_by: str = ""
+    expires: Time | None = None  # None: never
+    revoked: Time | None = None
+
+
+class MadeToken(Struct, frozen=True, kw_only=True):
+    """A token that was just made: it is shown here, and never again."""
+
+    token: str
+    holder: TokenView
 
 
 class Change(Struct, frozen=True, kw_only=True):

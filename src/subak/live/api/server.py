@@ -1,4 +1,4 @@
-"""The HTTP server of a global master: its routes, behind a token, on 127.0.0.1 by default."""
+"""The HTTP server of a global master: its routes, behind tokens and roles, on 127.0.0.1 by default."""
 import asyncio
 import contextlib
 import errno
@@ -11,25 +11,23 @@ from typing import Annotated, Any
 import msgspec
 import uvicorn
 from litestar import Litestar
+from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
-from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec import Meta, Struct
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from subak.errors import RunError
-from subak.live.api.errors import ServiceError, UnauthorizedError
-from subak.live.api.problems import HANDLERS, TYPE, body_of, headers_of
+from subak.live.api.guard import DOCUMENT, Guarded, allowed, caller_of
+from subak.live.api.problems import HANDLERS
 from subak.live.api.routes import ROUTES
 from subak.live.api.service import Service
-from subak.live.api.strangers import CONNECTION, Strangers, watched
+from subak.live.api.strangers import Strangers, watched
+from subak.live.people.access import Need
 from subak.live.tokens import TokenHash
 from subak.version import VERSION
-
-OPEN = ("/v1/health",)  # all that is answered without a token
-DOCUMENT = "/v1/openapi"
 
 
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -46,10 +44,19 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def make_app(service: Service, settings: ServerSettings) -> Litestar:
-    """Return the routes over a service; whoever reaches them is trusted."""
+    """Return the routes over a service; each lets pass who may do what it needs, and `Guarded` says who asks.
+
+    Raises RunError for a route that does not say what it needs.
+    """
+    for route in ROUTES:
+        if not isinstance(route.opt.get("needs"), Need):
+            raise RunError(f"route {', '.join(sorted(route.paths))}: must say what it needs, as needs=Need.READ")
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
+        guards=[allowed],
+        state=State({"service": service}),
+        dependencies={"service": Provide(lambda: service, sync_to_thread=False),
+                      "caller": Provide(caller_of, sync_to_thread=False)},
         exception_handlers=HANDLERS,
         request_max_body_size=settings.body_bytes_max,
         logging_config=None,
@@ -60,59 +67,6 @@ def make_app(service: Service, settings: ServerSettings) -> Litestar:
             security=[{"token": []}],
         ),
     )
-
-
-class Guarded:
-    """An application of which nothing but OPEN answers without the token: routes, and what is no route, alike."""
-
-    def __init__(self, app: ASGIApp, token: TokenHash) -> None:
-        self.app, self.token = app, token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what may pass, and answer all else."""
-        kind: str = scope["type"]
-        if kind == "lifespan":
-            await self.app(scope, receive, send)
-        elif kind == "http":
-            is_known, connection = self._is_known(scope), scope.get("state", {}).get(CONNECTION)
-            if connection is None:
-                await self._answer(scope, receive, send, is_known)
-                return
-            connection.begin(is_known=is_known)
-            try:
-                await self._answer(scope, receive, send, is_known)
-            finally:
-                connection.end()
-        else:
-            await send({"type": "websocket.close", "code": 1008, "reason": ""})
-
-    async def _answer(self, scope: Any, receive: Receive, send: Send, is_known: bool) -> None:
-        if is_known or scope["path"] in OPEN:
-            await self.app(scope, receive, send)
-        else:
-            await _refuse(send, UnauthorizedError(
-                "a token is needed, as in Authorization: Bearer TOKEN; this one is not that of this federation"
-                if _authorizations(scope) else "a token is needed, as in Authorization: Bearer TOKEN"))
-
-    def _is_known(self, scope: Any) -> bool:
-        """Whether a request carries the token, once."""
-        given = _authorizations(scope)
-        if len(given) != 1:
-            return False
-        scheme, _, token = given[0].decode("latin-1").partition(" ")
-        return self.token.matches(token.strip()) and scheme.lower() == "bearer"
-
-
-def _authorizations(scope: Any) -> list[bytes]:
-    return [value for name, value in scope["headers"] if name.lower() == b"authorization"]
-
-
-async def _refuse(send: Send, error: ServiceError) -> None:
-    body = body_of(error)
-    headers = {"content-type": TYPE, "content-length": str(len(body)), **headers_of(error)}
-    await send({"type": "http.response.start", "status": error.status,
-                "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()]})
-    await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 class _Uvicorn(uvicorn.Server):
@@ -129,9 +83,13 @@ class HttpServer:
 
     def __init__(self, service: Service, token: TokenHash, settings: ServerSettings,
                  tls: ssl.SSLContext | None = None, say: Callable[[str], None] = lambda words: None) -> None:
-        """*tls*: by which it speaks, left out: in clear; *say*: where it says that it waits for its address."""
+        """*token*: that of the first admin; all others are in `service.people`.
+
+        *tls*: by which it speaks, left out: in clear; *say*: where it says that it waits for its address.
+        """
         self.settings, self.say, self.scheme = settings, say, "http" if tls is None else "https"
-        app: Any = Guarded(make_app(service, settings), token)
+        service.people.begin_with(token)
+        app: Any = Guarded(make_app(service, settings), service.people)
         self._server = _Uvicorn(uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on", ws="none",
             http=watched(_parser(), Strangers(settings.strangers_max, settings.head_s)),

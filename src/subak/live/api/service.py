@@ -18,7 +18,9 @@ from subak.live.api.models import (
     JobView,
     LogChunk,
     MachineView,
+    MadeToken,
     MasterView,
+    NewPerson,
     Outcome,
     Page,
     Plan,
@@ -26,8 +28,10 @@ from subak.live.api.models import (
     Stream,
     TaskState,
     TaskView,
+    TokenView,
 )
 from subak.live.jobfile.spec import JobSpec
+from subak.live.people.identity import People
 
 PAGE_ITEMS, PAGE_ITEMS_MAX = 100, 1_000
 WAIT_S_MAX = 60.0  # that a request is held open at most
@@ -42,7 +46,15 @@ class JobFilter(Struct, frozen=True, kw_only=True):
     state: JobState | None = None
     name: str = ""
     ids: tuple[str, ...] = ()  # only these
+    user: str = ""  # who submitted it
     ended_since: float = 0.0  # Unix time; 0: those that have not ended, too
+
+
+class OfJob(Struct, frozen=True):
+    """What rights to a job depend on."""
+
+    queue: str
+    user: str  # who submitted it
 
 
 class Service(Protocol):
@@ -51,14 +63,22 @@ class Service(Protocol):
     Lists are in the order in which their items came to be, or of their names; a cursor is what the last page said.
     """
 
-    async def submit(self, spec: JobSpec, client_id: str, is_strict: bool) -> JobView:
-        """Admit a job, and return when it is on disk.
+    people: People  # who may ask
+
+    async def submit(self, spec: JobSpec, client_id: str, is_strict: bool, user: str = "") -> JobView:
+        """Admit a job that *user* submits, and return when it is on disk.
 
         What no machine is large enough for is warned of; InvalidError, and no job, where *is_strict*.
 
         A *client_id* that was used before, also before a restart, returns the job it was used for, as it is now;
-        RefusedError where that job was submitted with another specification.
+        RefusedError where that job was submitted with another specification, or by another person.
         """
+
+    def queue_of(self, path: str) -> str:
+        """Return the queue of a job whose file names this one."""
+
+    async def belongs(self, id: str) -> OfJob:
+        """Return whose a job is, by its id or that of a task."""
 
     async def job(self, id: str) -> JobView:
         """Return a job."""
@@ -131,6 +151,17 @@ class Service(Protocol):
 
     async def apply(self, config: bytes, version: int) -> Plan:
         """Apply a configuration; RefusedError where another than *version* is in force by now."""
+
+    async def tokens(self, cursor: str, limit: int) -> Page[TokenView]:
+        """Return a page of all tokens that were made, by the names of their holders."""
+
+    async def add_person(self, asked: NewPerson, by: str) -> MadeToken:
+        """Make a token, known to all masters within a heartbeat; *by*: who asks. InvalidError for a role without queues
+        that needs some, or the other way around.
+        """
+
+    async def revoke(self, name: str) -> Page[TokenView]:
+        """Revoke a token by its id, or all of a person, and return them; all masters refuse them within a heartbeat."""
 
     async def masters(self) -> tuple[MasterView, ...]:
         """Return all masters of the federation, with how they seem from here."""

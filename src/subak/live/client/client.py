@@ -5,10 +5,11 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from subak.json_type import Json
-from subak.live.api.errors import ServiceError, UnauthorizedError
+from subak.live.api.errors import ForbiddenError, ServiceError, UnauthorizedError
 from subak.live.api.models import (
     Event,
     Explanation,
@@ -17,14 +18,18 @@ from subak.live.api.models import (
     JobView,
     LogChunk,
     MachineView,
+    MadeToken,
     MasterView,
+    NewPerson,
     Page,
     Plan,
     QueueView,
     TaskView,
+    TokenView,
 )
 from subak.live.client.settings import ClientSettings, read_settings
 from subak.live.client.transport import Question, Transport
+from subak.live.people.identity import Role
 
 T = TypeVar("T")
 ITEMS_ASKED = 1_000  # items that are asked for at once
@@ -90,14 +95,15 @@ class Client:
         query = {"timeout_s": f"{timeout_s:g}", **({} if seen is None else {"seen": str(seen)})}
         return self._ask("GET", f"/v1/jobs/{id}/wait", JobView, query, wait_s=timeout_s)
 
-    def jobs(self, *, queue: str = "", name: str = "", state: str = "", limit: int | None = ITEMS_ASKED,
-             outcome: str = "", ended_since: float = 0.0) -> Found[JobView]:
+    def jobs(self, *, queue: str = "", name: str = "", state: str = "",
+             limit: int | None = ITEMS_ASKED, outcome: str = "", ended_since: float = 0.0, user: str = "",
+             ) -> Found[JobView]:
         """Return the latest *limit* jobs of all masters, the latest first; all of them without a limit.
 
         *outcome*: only those that ended so, such as failed; they are picked here, out of all that have ended.
-        *ended_since*: only those that have ended since this Unix time.
+        *ended_since*: only those that have ended since this Unix time. *user*: only those that this person submitted.
         """
-        query = _said(queue=queue, name=name, state="ended" if outcome else state,
+        query = _said(queue=queue, name=name, user=user, state="ended" if outcome else state,
                       ended_since=f"{ended_since!r}" if ended_since else "")
 
         def of(address: str) -> list[JobView]:
@@ -208,6 +214,29 @@ class Client:
         return self._ask("POST", "/v1/configuration/apply", Plan, {"version": str(version)}, body=config,
                          may_repeat=False)
 
+    def whoami(self) -> TokenView:
+        """Return who holds the token of this client, and what it may do."""
+        return self._get("/v1/whoami", TokenView)
+
+    def people(self, limit: int = ITEMS_ASKED) -> list[TokenView]:
+        """Return the first *limit* tokens that were made, with their holders."""
+        return list(self._pages("/v1/people", TokenView, {}, limit))
+
+    def add_person(self, name: str, role: Role, *, queues: tuple[str, ...] = (), all_jobs: bool = False,
+                   valid_s: float = 0.0) -> MadeToken:
+        """Make a token for a person, valid for ever or so many seconds; this is the only time that it is told.
+
+        *queues*: those to which it may submit, each with all below it; *all_jobs*: it may change and read all jobs of
+        these, not only its own.
+        """
+        asked = NewPerson(name=name, role=role, queues=queues, all_jobs=all_jobs, valid_s=valid_s)
+        return self._ask("POST", "/v1/people", MadeToken, body=msgspec.json.encode(asked),
+                         headers={"Content-Type": "application/json"}, may_repeat=False)
+
+    def revoke(self, name: str) -> tuple[TokenView, ...]:
+        """Revoke a token by its id, or all tokens of a person, and return them."""
+        return self._ask("POST", f"/v1/people/{name}/revoke", Page[TokenView]).items
+
     def masters(self) -> tuple[MasterView, ...]:
         """Return all masters, as the first one that answers knows them."""
         return self._get("/v1/masters", tuple[MasterView, ...])
@@ -252,7 +281,7 @@ class Client:
             for master in self._global_masters(patience):
                 try:
                     items += ask(master.address)
-                except UnauthorizedError:
+                except (UnauthorizedError, ForbiddenError):
                     raise
                 except ServiceError as error:
                     unreachable.append(f"{master.name}: {error}")

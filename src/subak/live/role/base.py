@@ -277,7 +277,7 @@ class Role:
         They were said on former ones, where nobody can take them back any more. *used*: the jobs that rows are about.
         """
         heard = set().union(*(link.heard for peer, link in self.links.items() if peer[0] == role))
-        left = [name for name in self.facts.known if name[0] == JOB and name not in heard]
+        left = [(JOB, number) for number in self.facts.of_kind(JOB) if (JOB, number) not in heard]
         if left:
             rows = used()
             self.retract(name for name in left if name[1] not in rows)

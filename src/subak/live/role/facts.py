@@ -1,8 +1,8 @@
 """Sends what message numbers stand for, ahead of the messages and once per connection.
 
-A shape, a configuration, a machine, a job, the queues. Whoever gives a number writes down what it stands for; whoever
-sends a message that names it, and has not said it on this connection yet, says it in the same frame. What was learnt is
-passed on in the same way, as it came: a local master tells a worker of a job that a global master told it of.
+A shape, a configuration, a machine, a job, the queues, a token. Whoever gives a number writes down what it stands for;
+whoever sends a message that names it, and has not said it on this connection yet, says it in the same frame. What was
+learnt is passed on in the same way, as it came: a local master tells a worker of a job that a global master told it of.
 """
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -11,7 +11,7 @@ from msgspec import Struct, msgpack
 
 from subak.workload.predicates import Constraint
 
-SHAPE, CONFIGURATION, MACHINE, JOB, QUEUES = range(5)  # kinds of facts
+SHAPE, CONFIGURATION, MACHINE, JOB, QUEUES, IDENTITY = range(6)  # kinds of facts
 
 
 class Fact(Struct, frozen=True, array_like=True):
@@ -112,18 +112,24 @@ class Facts:
 
     def __init__(self) -> None:
         self.known: dict[tuple[int, int], Fact] = {}
+        self.kinds: dict[int, dict[int, Fact]] = {}  # the same by kind, for those who look at all of one
 
     def note(self, fact: Fact) -> bool:
         """Note a fact; return whether it is news."""
         before = self.known.get((fact.kind, fact.number))
         if before is not None and before.version >= fact.version:
             return False
-        self.known[fact.kind, fact.number] = fact
+        self.known[fact.kind, fact.number] = self.kinds.setdefault(fact.kind, {})[fact.number] = fact
         return True
+
+    def of_kind(self, kind: int) -> dict[int, Fact]:
+        """Return all facts of a kind, by their numbers."""
+        return self.kinds.get(kind, {})
 
     def forget(self, kind: int, number: int) -> None:
         """Drop a fact that no message will name any more."""
         self.known.pop((kind, number), None)
+        self.kinds.get(kind, {}).pop(number, None)
 
     def unsaid(self, said: dict[tuple[int, int], int], names: Iterable[tuple[int, int]]) -> Iterator[Fact]:
         """Yield those of the facts called *names* that are not *said* yet, in their present version, and note that.

@@ -47,6 +47,7 @@ from subak.fleet.amounts import give_back, take
 from subak.live.role.base import Link, Put, Serve
 from subak.live.role.facts import (
     CONFIGURATION,
+    IDENTITY,
     MACHINE,
     QUEUES,
     SHAPE,
@@ -309,18 +310,19 @@ class LocalRole(LocalRoleBase):
     # -- what arrives --------------------------------------------------------------------------------------------------
 
     def on_connected(self, peer: Peer) -> None:
-        """Say to a global master which queues and machines there are."""
+        """Say to a global master which queues, tokens and machines there are."""
         if peer[0] == GLOBAL_MASTER:
-            self.say(peer, [(QUEUES, 0), *((MACHINE, number) for number in self.machines)])
+            tokens = [(IDENTITY, number) for number in self.facts.of_kind(IDENTITY)]
+            self.say(peer, [(QUEUES, 0), *tokens, *((MACHINE, number) for number in self.machines)])
 
     def on_fact(self, fact: Fact) -> None:
         """Write a fact down that is news."""
         if fact.kind == SHAPE:
             self._learn_shape(fact.number, read_shape(fact.body))
-        elif fact.kind == QUEUES:
+        elif fact.kind in (QUEUES, IDENTITY):  # one global master says it to the others through this one
             for peer in self.links:
                 if peer[0] == GLOBAL_MASTER:
-                    self.say(peer, [(QUEUES, 0)])
+                    self.say(peer, [(fact.kind, fact.number)])
 
     def _learn_shape(self, number: int, shape: ShapeFact) -> None:
         """Let a number stand for a shape from now on; what attempts hold that name it is counted anew."""

@@ -35,7 +35,9 @@ from subak.live.api.models import (
     JobView,
     LogChunk,
     MachineView,
+    MadeToken,
     MasterView,
+    NewPerson,
     Outcome,
     Page,
     Plan,
@@ -43,13 +45,16 @@ from subak.live.api.models import (
     Stream,
     TaskState,
     TaskView,
+    TokenView,
 )
-from subak.live.api.service import JobFilter
+from subak.live.api.people import made, revoked, tokens_of
+from subak.live.api.service import JobFilter, OfJob
 from subak.live.config import FederationFile
 from subak.live.jobfile.spec import JobSpec
 from subak.live.role.base import Role
 from subak.live.role.facts import MACHINE, MachineFact, read_machine
 from subak.live.role.frames import LOGS, TAIL, Answer, Ask
+from subak.live.role.global_master.book import head_of
 from subak.live.role.global_master.global_role import Answered, Changed, Ended, GlobalRole, NoNumbersError
 from subak.live.role.global_master.rows import read_ended
 from subak.live.role.layout import cluster_of_local, number_of_job
@@ -92,7 +97,7 @@ class GlobalMasterService:
         self.driver, self.store, self.file = driver, store, file
         role = driver.role
         assert isinstance(role, GlobalRole)
-        self.role = role
+        self.role, self.people = role, role.people
         self.answers: dict[int, asyncio.Future[Answer]] = {}
         self.asked = 0
         self.changes: dict[int, asyncio.Event] = {}  # by job that is open: set, and made anew, with every change
@@ -208,15 +213,29 @@ class GlobalMasterService:
         return known.job is None or self.role.book.of_number.get(known.job.number) is known.job
 
     def _machines(self) -> dict[int, MachineFact]:
-        return {number: read_machine(fact.body) for (kind, number), fact in self.role.facts.known.items()
-                if kind == MACHINE}
+        return {number: read_machine(fact.body) for number, fact in self.role.facts.of_kind(MACHINE).items()}
 
     def _names(self) -> dict[int, str]:
         return {number: machine.name for number, machine in self._machines().items()}
 
     # -- jobs ----------------------------------------------------------------------------------------------------------
 
-    async def submit(self, spec: JobSpec, client_id: str, is_strict: bool) -> JobView:
+    def queue_of(self, path: str) -> str:
+        """See `Service`."""
+        return self.role.queues.of_job(path)
+
+    async def belongs(self, id: str) -> OfJob:
+        """See `Service`."""
+        number, _ = self._number(id)
+        job, head = self.role.book.of_number.get(number), self.role.heads.get(number)
+        if job is not None:
+            return OfJob(job.spec.queue, job.stored.submitter)
+        if head is not None:
+            return OfJob(head.queue, head.submitter)
+        known, _ = await self._known(id)
+        return OfJob(known.spec.queue, known.stored.submitter)
+
+    async def submit(self, spec: JobSpec, client_id: str, is_strict: bool, user: str = "") -> JobView:
         """See `Service`."""
         if self.driver.problem:
             raise UnavailableError(f"no jobs are taken now: {self.driver.problem}", retry_after_s=5)
@@ -229,7 +248,7 @@ class GlobalMasterService:
             if is_strict and warnings:
                 raise InvalidError("; ".join(warnings), field="resources")
         try:
-            number = await self._numbered(spec, client_id)
+            number = await self._numbered(spec, client_id, user)
         except InputError as error:
             raise InvalidError(str(error)) from None
         name = self.role.job_name(number)
@@ -237,16 +256,18 @@ class GlobalMasterService:
             known, _ = await self._known(name)
             if known.stored.spec != json.encode(spec):
                 raise RefusedError(f"the key {client_id} was used for job {name}, which is another one")
+            if known.stored.submitter != user:
+                raise RefusedError(f"the key {client_id} was used for job {name}, which another person submitted")
         await self._durable()
         view = await self.job(name)
         return structs.replace(view, warnings=warnings) if warnings else view
 
-    async def _numbered(self, spec: JobSpec, client_id: str) -> int:
+    async def _numbered(self, spec: JobSpec, client_id: str, user: str) -> int:
         """Let the role take a job, as soon as it may give a number."""
         until = time.monotonic() + NUMBER_S
         while True:
             try:
-                return self.role.submit(spec, client_id, time.time())
+                return self.role.submit(spec, client_id, time.time(), user)
             except NoNumbersError as error:
                 if self.role.claims.problem or time.monotonic() >= until:
                     raise UnavailableError(f"no jobs are taken now: {error}") from None
@@ -298,7 +319,7 @@ class GlobalMasterService:
                     view = await self._viewed(self.role.job_name(number), waiting)
                 except NotFoundError:
                     continue
-                if _is_wanted(view.queue, view.name, wanted) and wanted.state in (None, view.state) and (
+                if _is_wanted(view.queue, view.name, view.user, wanted) and wanted.state in (None, view.state) and (
                         not wanted.ended_since or (view.ended is not None and view.ended >= wanted.ended_since)):
                     if len(items) == limit:
                         return Page(items=tuple(items), cursor=str(self._number(items[-1].id)[0]))
@@ -313,14 +334,14 @@ class GlobalMasterService:
         return sorted((number for number in numbers if number < below), reverse=True)
 
     def _may_be(self, number: int, wanted: JobFilter) -> bool:
-        """Whether a job is of a name, a queue and a state, by what is known of it without a view of its tasks."""
+        """Whether a job is of a name, a queue, a person and a state, as far as is known without its tasks."""
         job = self.role.book.of_number.get(number)
         if job is not None and wanted.state not in (None, self.role.book.state(job)):
             return False
         if self.ended_at.get(number, (math.inf, 0))[0] < wanted.ended_since:
             return False
-        head = (job.spec.queue, job.spec.metadata.name) if job is not None else self.role.heads.get(number)
-        return head is None or _is_wanted(*head, wanted)
+        head = head_of(job) if job is not None else self.role.heads.get(number)
+        return head is None or _is_wanted(head.queue, head.name, head.submitter, wanted)
 
     async def _read_ahead(self, numbers: Sequence[int]) -> None:
         """Read those jobs that have ended together."""
@@ -527,6 +548,26 @@ class GlobalMasterService:
         await self._durable()
         return Plan(version=self.role.queues.version, changes=plan.changes, warnings=plan.warnings, applied=True)
 
+    # -- people --------------------------------------------------------------------------------------------------------
+
+    async def tokens(self, cursor: str, limit: int) -> Page[TokenView]:
+        """See `Service`."""
+        return tokens_of(self.people, cursor, limit)
+
+    async def add_person(self, asked: NewPerson, by: str) -> MadeToken:
+        """See `Service`."""
+        token = made(self.people, asked, by, self.role.note_identity)
+        await self._durable()
+        return token
+
+    async def revoke(self, name: str) -> Page[TokenView]:
+        """See `Service`."""
+        found = revoked(self.people, name, self.role.note_identity)
+        await self._durable()
+        return found
+
+    # -- masters -------------------------------------------------------------------------------------------------------
+
     async def masters(self) -> tuple[MasterView, ...]:
         """See `Service`."""
         role, views = self.role, []
@@ -568,9 +609,10 @@ class GlobalMasterService:
         return Health(state="ready", held_ms=held_ms)
 
 
-def _is_wanted(queue: str, name: str, wanted: JobFilter) -> bool:
-    """Whether a job of a queue and a name is one of those."""
-    return (not wanted.queue or f"{queue}/".startswith(f"{wanted.queue}/")) and wanted.name in ("", name)
+def _is_wanted(queue: str, name: str, user: str, wanted: JobFilter) -> bool:
+    """Whether a job of a queue, a name and a person is one of those."""
+    return ((not wanted.queue or f"{queue}/".startswith(f"{wanted.queue}/"))
+            and wanted.name in ("", name) and wanted.user in ("", user))
 
 
 def _page(views: list[Any], key: Callable[[Any], str], cursor: str, limit: int) -> Page[Any]:

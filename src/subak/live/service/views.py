@@ -192,7 +192,7 @@ class Tally:
             id=known.id, name=spec.metadata.name, queue=spec.queue,
             state="ended" if is_over else "running" if np.isfinite(self.begun) else "waiting", version=known.version,
             outcome=outcome if is_over else "",  # type: ignore[arg-type]
-            reason=words_of(known, self.wrong) if is_wrong and is_over else "",
+            reason=words_of(known, self.wrong) if is_wrong and is_over else "", user=known.stored.submitter,
             priority=spec.stages[0].priority, tasks=known.tasks, counts=counts_of(total), stages=stages,
             labels=spec.metadata.labels, submitted=known.stored.submitted,
             started=self.begun if np.isfinite(self.begun) else None, ended=self.ended if is_over else None)

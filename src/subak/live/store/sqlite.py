@@ -17,7 +17,7 @@ from subak.live.store.folder import lock_of
 
 FIRST_TABLES = ("incarnation", "queues", "shape", "job", "task", "client", "ended", "epoch", "machine", "configuration")
 MORE_TABLES = ("cancel", "head")  # of version 2
-TABLES = (*FIRST_TABLES, *MORE_TABLES, "history", "claim")
+TABLES = (*FIRST_TABLES, *MORE_TABLES, "history", "claim", "identity")
 NUMBERED = tuple(table for table in TABLES if table != "client")  # whose keys are numbers
 MIGRATIONS = (  # from each version to the next; one with nothing to do where only a layout of bodies has changed
     tuple(f"CREATE TABLE {table} (key {'TEXT' if table == 'client' else 'INTEGER'} PRIMARY KEY, body BLOB NOT NULL)"
@@ -25,7 +25,8 @@ MIGRATIONS = (  # from each version to the next; one with nothing to do where on
     tuple(f"CREATE TABLE {table} (key INTEGER PRIMARY KEY, body BLOB NOT NULL)" for table in MORE_TABLES),
     ("CREATE TABLE history (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",),
     ("CREATE TABLE claim (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",
-     *(f"UPDATE {table} SET body = sealed(key, body)" for table in TABLES)),
+     *(f"UPDATE {table} SET body = sealed(key, body)" for table in TABLES if table != "identity")),
+    ("CREATE TABLE identity (key INTEGER PRIMARY KEY, body BLOB NOT NULL)",),  # jobs, heads: who submitted them
 )
 STORE_VERSION = len(MIGRATIONS)
 SEALED = 4  # the version from which on bodies have checksums

@@ -76,6 +76,7 @@ class StoredJob(Struct, frozen=True, array_like=True):
     shapes: tuple[int, ...]  # of the stages
     first: int  # place of its first task
     submitted: float  # Unix time
+    submitter: str = ""  # who submitted it; empty in stores of versions before 5
 
 
 @dataclass(eq=False)
@@ -404,7 +405,7 @@ class Book:
     def drop_of(self, job: Job) -> tuple[np.ndarray, list[Write]]:
         """Return the tasks of a job that is over, and what has to be written: it moves to those that have ended."""
         rows, first = job.last_rows, int(job.admitted.numbers[0][0])
-        head = msgpack.encode((job.spec.queue, job.spec.metadata.name))  # what lists of jobs go by
+        head = msgpack.encode(head_of(job))
         return rows, [PutLarge("ended", job.number, lambda: ended_body(job, rows)), Put("head", [job.number], [head]),
                       Drop("job", [job.number]), Drop("cancel", [job.number]),
                       DropRange("task", first, first + job.admitted.tasks), *job.history.drops()]
@@ -442,9 +443,20 @@ def _decisive(rows: np.ndarray) -> np.ndarray:
     return rows.view(np.uint8).reshape(rows.size, -1)[:, :DECISIVE_BYTES]
 
 
-def read_head(body: bytes) -> tuple[str, str]:
-    """Return the queue and the name of a job that has ended."""
-    return msgpack.decode(body, type=tuple[str, str])
+class Head(Struct, frozen=True, array_like=True):
+    """What lists of jobs go by, of a job that has ended."""
+
+    queue: str
+    name: str
+    submitter: str = ""
+
+
+def head_of(job: Job) -> Head:
+    """Return what lists of jobs go by."""
+    return Head(job.spec.queue, job.spec.metadata.name, job.stored.submitter)
+
+
+read_head = msgpack.Decoder(Head).decode
 
 
 def read_job(body: bytes) -> tuple[StoredJob, JobSpec]:

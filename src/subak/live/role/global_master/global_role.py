@@ -48,9 +48,11 @@ from subak.federation.messages import (
     SUBMITTER,
 )
 from subak.live.jobfile.spec import JobSpec
+from subak.live.people.identity import Identity, People, encoded_identity, read_identity
 from subak.live.role.base import Drop, Put, Serve, Write, within
 from subak.live.role.facts import (
     CONFIGURATION,
+    IDENTITY,
     JOB,
     MACHINE,
     QUEUES,
@@ -64,7 +66,7 @@ from subak.live.role.facts import (
 )
 from subak.live.role.frames import Answer, Ask, Claimed, Frame, FrameError
 from subak.live.role.global_master.base import Disk, GlobalRoleBase
-from subak.live.role.global_master.book import BEGUN_S, Book, Job, StoredJob, asked_of, fact_of, read_head
+from subak.live.role.global_master.book import BEGUN_S, Book, Job, StoredJob, asked_of, fact_of, head_of, read_head
 from subak.live.role.global_master.own_shapes import OwnShapes
 from subak.live.role.global_master.queues import QueuesFact, beginning_with, read_queues
 from subak.live.role.global_master.restore import restore_jobs
@@ -81,6 +83,7 @@ ENDED_MAX = 100_000  # jobs that have ended and are kept, the latest
 LASTING = ("cordon", "uncordon", "drain")  # questions that change what both local masters of a cluster keep
 UNANSWERED = 0  # number of a question whose answer nobody waits for
 GANG_MAX = 4096  # tasks that start together
+PRUNE_S = 3_600.0  # between two looks for tokens to forget
 
 
 class Acknowledged(NamedTuple):
@@ -139,6 +142,10 @@ class GlobalRole(GlobalRoleBase):
         self.applied = [(-1, 0)] * layout.clusters  # epoch, and how much of its ledger
         before = disk.get("queues", {}).get(0)
         self.queues = queues
+        self.people = People()
+        self.pruned = 0.0  # Unix time, of the last look for tokens to forget
+        for body in disk.get("identity", {}).values():
+            self._take_identity(read_identity(body))
         self._take_queues(beginning_with(before, queues))
         self._begin(life)
 
@@ -208,11 +215,11 @@ class GlobalRole(GlobalRoleBase):
         """Return how people call a job."""
         return f"{self.name}-{serial_of_job(number)}"
 
-    def submit(self, spec: JobSpec, client: str, clock: float) -> int:
+    def submit(self, spec: JobSpec, client: str, clock: float, submitter: str = "") -> int:
         """Admit a job, and return its number; `Acknowledged` follows when it is on disk.
 
         Raises InputError for a job that cannot be taken, NoNumbersError while none can be.
-        *clock*: Unix time. A job of the same *client* name is returned in its place.
+        *clock*: Unix time. *submitter*: who submits it. A job of the same *client* name is returned in its place.
         """
         if client and client in self.kept:
             self.asked.append(self.kept[client])
@@ -227,7 +234,7 @@ class GlobalRole(GlobalRoleBase):
                 raise InputError(f"stages[{number}].tasks: a gang may have {GANG_MAX:,} at most, not {stage.tasks:,}")
         shapes = self.own_shapes.numbers(spec.stages)
         admitted = self.admission.admit(asked_of(spec, queue, shapes, clock))
-        stored = StoredJob(json.encode(spec), client, queue, shapes, admitted.places, clock)
+        stored = StoredJob(json.encode(spec), client, queue, shapes, admitted.places, clock, submitter)
         job = Job(admitted.number, stored, spec, admitted)
         self.open_job(job)
         self.writes.append(self.book.write_of(job))
@@ -286,6 +293,37 @@ class GlobalRole(GlobalRoleBase):
         for peer in self.links:
             self.say(peer, [(QUEUES, 0)])
 
+    def note_identity(self, identity: Identity) -> None:
+        """Let a token stand as it does from now on, at all global masters."""
+        self.learn(Fact(IDENTITY, identity.number, encoded_identity(identity), identity.version))
+        for peer in self.links:
+            self.say(peer, [(IDENTITY, identity.number)])
+
+    def _take_identity(self, identity: Identity) -> None:
+        self.facts.note(Fact(IDENTITY, identity.number, encoded_identity(identity), identity.version))
+        self.people.note(identity)
+
+    def _hear_identity(self, fact: Fact) -> None:
+        """Take in a token of which another master says how it stands; one that was forgotten stays so."""
+        identity = read_identity(fact.body)
+        if identity.is_over(self.clock):
+            self.facts.forget(IDENTITY, fact.number)
+            return
+        self.people.note(identity)
+        self.writes.append(Put("identity", [fact.number], [fact.body]))
+
+    def _prune_people(self) -> None:
+        """Forget tokens that expired, or were revoked, long ago."""
+        if self.clock < self.pruned + PRUNE_S:
+            return
+        self.pruned = self.clock
+        over = self.people.over(self.clock)
+        for identity in over:
+            self.people.forget(identity)
+        if over:
+            self.writes.append(Drop("identity", [identity.number for identity in over]))
+            self.retract((IDENTITY, identity.number) for identity in over)
+
     def _take_queues(self, queues: QueuesFact) -> None:
         self.queues = queues
         self.facts.note(Fact(QUEUES, 0, encoded(queues), queues.version))
@@ -321,11 +359,11 @@ class GlobalRole(GlobalRoleBase):
     # -- what arrives --------------------------------------------------------------------------------------------------
 
     def on_connected(self, peer: Peer) -> None:
-        """Say from which store this is, and which queues there are, so that others hear of them by a local master."""
+        """Say from which store this is, which queues and tokens there are: others hear of them by a local master."""
         if peer[0] == LOCAL_MASTER:
             self.frame_to(peer, self.claims.to(peer[1]))
             self.say(peer, [(SHAPE, number) for number in self.own_shapes.shape])
-        self.say(peer, [(QUEUES, 0)])
+        self.say(peer, [(QUEUES, 0), *((IDENTITY, number) for number in self.facts.of_kind(IDENTITY))])
         if peer[0] == LOCAL_MASTER:
             tell_removed(self, peer[1])
 
@@ -342,6 +380,8 @@ class GlobalRole(GlobalRoleBase):
                 settle_removal(self, fact.number)
         elif fact.kind == QUEUES:
             self._take_queues(read_queues(fact.body))
+        elif fact.kind == IDENTITY:
+            self._hear_identity(fact)
 
     def _learn_shape(self, number: int, shape: ShapeFact) -> None:
         if number in self.layout.shapes_of(self.number) and self.own_shapes.shape.get(number) != shape:
@@ -496,6 +536,7 @@ class GlobalRole(GlobalRoleBase):
                 numbers = job.numbers
                 self.keep(numbers[:STEP_ROWS])
                 self.walks.add(number, numbers[STEP_ROWS:], self.keep, STEP_ROWS)
+        self._prune_people()
         self.claims.note_requests()
         self.claims.catch_up()
         if changed:
@@ -533,7 +574,7 @@ class GlobalRole(GlobalRoleBase):
         self.writes += writes
         self.effects.append(Ended(job, rows))
         self.ended.append(job.number)
-        self.heads[job.number] = job.spec.queue, job.spec.metadata.name
+        self.heads[job.number] = head_of(job)
         if len(self.ended) > ENDED_MAX:
             self._drop_ended(self.ended.popleft())
         self.book.remove(job)

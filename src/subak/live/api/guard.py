@@ -1,0 +1,140 @@
+"""Lets requests pass: who asks (a token), and whether its role may do what the route says that it needs.
+
+Every route declares its need (`needs=Need.READ`). `Guarded` finds out who asks; `allowed` then compares, before the
+route is called. What is submitted to a queue is known only when the job file was read: `check` is called once more.
+"""
+import re
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from subak.live.api.errors import ForbiddenError, ServiceError, UnauthorizedError
+from subak.live.api.models import ID_PATTERN
+from subak.live.api.problems import TYPE, body_of, headers_of
+from subak.live.api.service import Service
+from subak.live.api.strangers import CONNECTION
+from subak.live.people.access import OF_JOBS, Need, may, refusal
+from subak.live.people.identity import Identity, People
+
+OPEN = ("/v1/health",)  # all that is answered without a token
+DOCUMENT = "/v1/openapi"
+AnyConnection = ASGIConnection[Any, Any, Any, Any]
+CALLER = "subak.caller"  # the key, in the scope of a request, of who asks
+
+
+@dataclass(eq=False)
+class Caller:
+    """Who asks in a request."""
+
+    who: Identity
+
+
+class Guarded:
+    """An application of which nothing but OPEN answers without a token: routes, and what is no route, alike."""
+
+    def __init__(self, app: ASGIApp, people: People) -> None:
+        self.app, self.people = app, people
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what may pass, and answer all else."""
+        kind: str = scope["type"]
+        if kind == "lifespan":
+            await self.app(scope, receive, send)
+        elif kind == "http":
+            found, connection = self._holder(scope), scope.get("state", {}).get(CONNECTION)
+            if connection is None:
+                await self._answer(scope, receive, send, found)
+                return
+            connection.begin(is_known=isinstance(found, Identity))
+            try:
+                await self._answer(scope, receive, send, found)
+            finally:
+                connection.end()
+        else:
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+
+    async def _answer(self, scope: Any, receive: Receive, send: Send, found: Identity | str) -> None:
+        if isinstance(found, Identity):
+            scope[CALLER] = Caller(found)
+            await self.app(scope, receive, send)
+        elif scope["path"] in OPEN:
+            await self.app(scope, receive, send)
+        else:
+            await _refuse(send, UnauthorizedError(found))
+
+    def _holder(self, scope: Any) -> Identity | str:
+        """Return who holds the token that a request carries, once; or why nobody does."""
+        given = _authorizations(scope)
+        if not given:
+            return "a token is needed, as in Authorization: Bearer TOKEN"
+        scheme, _, token = given[0].decode("latin-1").partition(" ")
+        found = self.people.holder(token.strip()) if len(given) == 1 and scheme.lower() == "bearer" else None
+        if found is None:
+            return "a token is needed, as in Authorization: Bearer TOKEN; this one is not that of this federation"
+        state = found.state(time.time())
+        if state == "valid":
+            return found
+        return f"token {found.id} of {found.name} {'was revoked' if state == 'revoked' else 'has expired'}: an admin " \
+               "makes another with `subak people add`"
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Return who asks. Raises UnauthorizedError where nobody has said who that is."""
+    caller = scope.get(CALLER)
+    if not isinstance(caller, Caller):
+        raise UnauthorizedError("a token is needed, as in Authorization: Bearer TOKEN")
+    return caller
+
+
+async def allowed(connection: AnyConnection, handler: BaseRouteHandler) -> None:
+    """Let a request pass to its route. Raises ForbiddenError where whoever asks may not do what that needs."""
+    need, scope = handler.opt.get("needs"), connection.scope
+    if need is None and scope["path"].startswith(DOCUMENT):
+        need = Need.READ
+    if need is Need.NOTHING or scope.get("method") == "OPTIONS":  # which the framework answers by itself
+        return
+    caller, service = caller_of(scope), connection.app.state.service
+    id_ = connection.path_params.get("id")
+    if need in OF_JOBS and isinstance(id_, str) and re.search(ID_PATTERN, id_):
+        await check_job(caller, need, handler, service, id_)
+    elif need is not None and need not in OF_JOBS:
+        check(caller, need, _words(handler))
+    elif need is None:
+        raise ForbiddenError("this path says of nobody that it may be asked for")
+
+
+async def check_job(caller: Caller, need: Need, handler: BaseRouteHandler, service: Service, id: str) -> None:
+    """Raise ForbiddenError where somebody may not do this to a job, or a task of it."""
+    if may(caller.who, need):
+        return
+    job = await service.belongs(id)
+    if not may(caller.who, need, job.queue, job.user):
+        raise ForbiddenError(refusal(caller.who, need, f"{_words(handler)} {id} of {job.user or 'nobody known'}"))
+
+
+def check(caller: Caller, need: Need, what: str, queue: str | None = None) -> None:
+    """Raise ForbiddenError where somebody may not do what needs this."""
+    if not may(caller.who, need, queue):
+        raise ForbiddenError(refusal(caller.who, need, what))
+
+
+def _words(handler: BaseRouteHandler) -> str:
+    """Return what a route does, as its summary says."""
+    summary = str(getattr(handler, "summary", "") or handler.handler_name)
+    return f"`{summary[0].lower()}{summary[1:]}`"
+
+
+def _authorizations(scope: Any) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name.lower() == b"authorization"]
+
+
+async def _refuse(send: Send, error: ServiceError) -> None:
+    body = body_of(error)
+    headers = {"content-type": TYPE, "content-length": str(len(body)), **headers_of(error)}
+    await send({"type": "http.response.start", "status": error.status,
+                "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()]})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

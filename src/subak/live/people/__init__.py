@@ -1,0 +1,1 @@
+"""Who may do what in a live federation: identities, their tokens, and what each role may."""
