@@ -12,7 +12,8 @@
 #   make conditions  count how often each guard of Megha's handlers decided which way, and see which never did
 #   make plain   compile an engine without private parts of Numba, and compare a run, which takes two minutes
 #   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
-#   make test-hosts    let things go wrong between ten hosts, which are namespaces of this machine, for a minute; root only
+#   make test-hosts    follow docs/hosts.md on four hosts, then let things go wrong between ten for a minute; hosts are
+#                namespaces of this machine; root only
 #   make chaos-hosts   the same for SEEDS seeds (10) of SECONDS seconds (90) each
 #   make test-package  build the sdist and the wheel, and try the wheel alone in a new environment
 #   make test-versions  run a part of the tests under every version of Python that pyproject.toml claims
@@ -109,6 +110,7 @@ endef
 
 test-hosts: .venv/installed-dev
 	$(with-hosts)
+	$(BIN)/python tests/hosts/walk.py
 	$(BIN)/python tests/hosts/run.py --seconds 60
 
 chaos-hosts: .venv/installed-dev

@@ -33,6 +33,7 @@ LATENCIES, TASKS_OF_JOB, OPEN_JOBS = 200, 100, 20
 NO_OP_TASKS, TRUE_TASKS, SOAK_TASKS, SOAK_FIRST = 20_000, 3_000, 100_000, 20_000
 MACHINES, WAITING, SLOT, LEFT = 1000, 100_000, 1000, 100  # thousandths of a core: what holders take, and leave
 CAPACITY = 6400, 65_536  # 64 attempts at once: a machine has room for 128, with those whose end is not noted yet
+TURNS = 3
 PAUSE_S = 0.02  # between two tasks: a light load
 DATE = ("date", "+%s.%N")
 QUEUES = ("research", "web")  # of g0 and g1
@@ -274,6 +275,19 @@ def _many(federation: Federation, client: Client, starts: Path, workers: subproc
 # -- all ---------------------------------------------------------------------------------------------------------------
 
 
+def encrypted(folder: Path) -> None:
+    """Print rates and latencies with TLS beside those without, in turns."""
+    for turn in range(TURNS):
+        for tls in (False, True) if turn % 2 == 0 else (True, False):
+            words = "with TLS" if tls else "in clear"
+            with running(folder / f"{words} {turn}", workers=4, capacity=CAPACITY, agent="none", tls=tls) as federation:
+                run_tasks(federation, SOAK_FIRST // 10)
+                rate(federation, NO_OP_TASKS, words)
+            with running(folder / f"{words} {turn} light", workers=2, capacity=CAPACITY, tls=tls) as federation:
+                latency(federation)
+                tell(f"latency {words}: {spread(latency(federation))}")
+
+
 def peers(folder: Path) -> None:
     """Print the same of others, where they are installed."""
     ports = [int(address.rpartition(":")[2]) for address in free_addresses(2)]
@@ -305,14 +319,15 @@ def no_op(folder: Path, tasks: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--soak", type=int, default=SOAK_TASKS, metavar="N", help=f"tasks ({SOAK_TASKS:,}); 0 for none")
-    parser.add_argument("--only", choices=("light", "no-op", "many"), help="one part of it")
+    parser.add_argument("--only", choices=("light", "no-op", "many", "tls"), help="one part of it")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="live"))
     parts: dict[str, Callable[[], None]] = {
         "light": lambda: light(folder), "no-op": lambda: no_op(folder, given.soak),
-        "many": lambda: many(folder / "many")}
-    peers(folder)
+        "many": lambda: many(folder / "many"), "tls": lambda: encrypted(folder)}
     try:
+        if given.only != "tls":
+            peers(folder)
         for name, part in parts.items():
             if given.only in (None, name):
                 part()

@@ -145,7 +145,7 @@ class SpreadFederation(Federation):
 
     def __init__(self, folder: Path, hosts: Hosts, **more: Any) -> None:
         self.hosts = hosts
-        super().__init__(folder, **more)
+        super().__init__(folder, tls=True, **more)
         places = dict(zip(self.names(GLOBAL_MASTER), self.http, strict=True))
         for cluster, addresses in self.local.items():
             places |= dict(zip((cluster, f"{cluster} standby"), addresses, strict=False))

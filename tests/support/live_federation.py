@@ -14,11 +14,13 @@ import tomli_w
 
 from subak.live.agent.processes.proc import ENDED_STATES, all_processes, look_at
 from subak.live.api.errors import ServiceError
+from subak.live.certificates import make_authority, write_pair
 from subak.live.client.client import Client
 from subak.live.client.settings import ClientSettings
 from subak.live.jobfile.quantities import print_amount
 from subak.live.tokens import JOIN, PEOPLE, new_token
 
+NAME, STANDBY = "home", "standby"
 PATIENCE_S = 120.0  # for what takes seconds on a machine that is not busy
 GLOBAL_MASTER, LOCAL_MASTER, WORKER = "global-master", "local-master", "worker"
 LINGER_S, END_S = 0.02, 30.0
@@ -44,13 +46,15 @@ class Agent(NamedTuple):
 class Federation:
     """Processes by name: g0, g1, ..., the clusters a, b, ... with a standby "a standby" each, and workers w0, w1, ...
 
-    *timing* is that of the federation's file; *data* says where a member's data are that are not in the folder.
+    *timing* is that of the federation's file; *data* says where a member's data are that are not in the folder; *tls*:
+    whether each has a certificate, and none speaks in clear.
     """
 
     def __init__(self, folder: Path, masters: int = 2, clusters: int = 2, workers: int = 4, *, standby: bool = True,
                  capacity: tuple[int, int] = (2000, 2048), queues: tuple[str, ...] = ("research", "web"),
                  timing: dict[str, float] | None = None, rooms: dict[str, int] | None = None, agent: str = "processes",
-                 data: dict[str, Path] | None = None) -> None:
+                 data: dict[str, Path] | None = None, tls: bool = False) -> None:
+        self.authority = make_authority(folder / "ca", NAME) if tls else None
         self.folder, self.data, self.members = folder, data or {}, {}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.said: dict[str, int] = {}  # bytes that were in the log of a member when it was started
@@ -65,7 +69,7 @@ class Federation:
         self.local = {name: addresses[masters + number :: clusters][: 1 + standby]
                       for number, name in enumerate(self.clusters)}
         self._write("federation", {
-            "name": "home", "timing": timing or {}, "rooms": rooms or {},
+            "name": NAME, "timing": timing or {}, "rooms": rooms or {},
             "global_master": [{"name": f"g{number}", "http": http} for number, http in enumerate(self.http)],
             "cluster": [dict(zip(("local_master", "standby"), places, strict=False), name=name)
                         for name, places in self.local.items()],
@@ -91,6 +95,12 @@ class Federation:
     def _add(self, name: str, role: str, cluster: str, content: dict[str, object]) -> None:
         stem = name.replace(" ", "-")
         data = self.data.setdefault(name, self.folder / "data" / stem)
+        if self.authority is not None:
+            whose = {LOCAL_MASTER: STANDBY if content.get("standby") else LOCAL_MASTER}.get(role, role)
+            hosts = [http.rpartition(":")[0] for http in self.http] if role == GLOBAL_MASTER else []
+            write_pair(self.folder, stem, self.authority.issue(whose, cluster if role == LOCAL_MASTER else name, hosts))
+            content = {**content, "tls": {"certificate": f"{stem}.crt", "key": f"{stem}.key", "ca": "ca/ca.crt",
+                                          "revoked": "ca/ca.crl"}}
         self.members[name] = Member(role, self._write(stem, {**content, "data": str(data)}), cluster)
 
     def addresses(self, count: int) -> list[str]:
@@ -187,14 +197,20 @@ class Federation:
 
     def client(self, patience_s: float = PATIENCE_S, first: int = 0) -> Client:
         """Return a client of its own, which asks global master *first* first."""
-        addresses = tuple(f"http://{http}" for http in (*self.http[first:], *self.http[:first]))
-        return Client(ClientSettings(addresses, self.people), patience_s=patience_s)
+        return Client(self.settings(*self.http[first:], *self.http[:first]), patience_s=patience_s)
+
+    def settings(self, *http: str) -> ClientSettings:
+        """Return how to ask global masters at these addresses."""
+        if self.authority is None:
+            return ClientSettings(tuple(f"http://{each}" for each in http), self.people)
+        return ClientSettings(tuple(f"https://{each}" for each in http), self.people,
+                              ca=str(self.authority.folder / "ca.crt"))
 
     def wait_ready(self, seconds: float = PATIENCE_S) -> None:
         """Wait until every global master sees every machine."""
         wanted = {(name, "ready") for name in self.names(WORKER)}
         for http in self.http:  # each by itself: another would answer for one that does not listen yet
-            with Client(ClientSettings((f"http://{http}",), self.people), patience_s=0.0) as client:
+            with Client(self.settings(http), patience_s=0.0) as client:
                 until(lambda client=client: set(_states(client).items()) >= wanted, seconds,
                       lambda client=client, http=http: f"the global master at {http} sees {_states(client)}")
 
