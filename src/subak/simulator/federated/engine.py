@@ -71,13 +71,14 @@ class Services:
     def __init__(self, loop: Callable[..., int] | None, serve: Any, tables: tuple[Addressed, ...]) -> None:
         """*loop*: compiled; None in plain Python. *serve*: int64[5], or functions."""
         self.loop, self.serve, self.tables = loop, serve, tables
+        self._nowhere = np.zeros(len(tables), np.int64)
         self._last: tuple[tuple[Any, ...], Addressed] | None = None
 
     def run(self, sim: Simulation, net: Network, due: np.ndarray, out: Outbox, budget: int) -> int:
         """Run *budget* events; return why the loop stopped."""
-        addresses = np.array([each.address for each in self.tables], np.int64)
         if self.loop is None:
-            return run_federated(LoopTables(sim, net, self.serve, addresses, due, out), 0.0, budget)
+            return run_federated(LoopTables(sim, net, self.serve, self._nowhere, due, out), 0.0, budget)
+        addresses = np.array([each.address for each in self.tables], np.int64)
         state = sim, net, due, out
         if self._last is None or any(one is not other for one, other in zip(self._last[0], state, strict=True)):
             self._last = state, addressed(LoopTables(sim, net, self.serve, addresses, due, out))

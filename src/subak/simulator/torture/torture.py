@@ -388,7 +388,7 @@ def next_event(opened: Opened) -> tuple[int, bool]:
     """
     sim = opened.simulation
     opened.due[0]["kind"] = NOBODY
-    opened.out.row["kind"] = NOBODY
+    forget_answers(opened.out.row["kind"])
     with np.errstate(over="ignore"):
         why = opened.step(1)
     if why == LOOP_BROKEN:
@@ -398,6 +398,16 @@ def next_event(opened: Opened) -> tuple[int, bool]:
     if why == LOOP_LOSSES_FULL:
         sim.counts.losses = 0
     return why, bool(opened.due[0]["kind"] >= 0)
+
+
+def forget_answers(kinds: np.ndarray) -> None:
+    """Let the answers to one event be of kind NOBODY: all are before the first of that kind, once all rows have it."""
+    if kinds[-1] != NOBODY:
+        kinds[:] = NOBODY
+    place = 0
+    while kinds[place] != NOBODY:
+        kinds[place] = NOBODY
+        place += 1
 
 
 # -- making a failure smaller ------------------------------------------------------------------------------------------
