@@ -162,7 +162,8 @@ class GlobalMasterProcess(Master):
                           secrets.token_hex(8))
         self.driver = driver = Driver(role, self.store, self.say)
         driver.before.append(lambda _: setattr(role, "clock", time.time()))
-        service = GlobalMasterService(driver, self.store, self.file)
+        service = GlobalMasterService(driver, self.store, self.file,
+                                      "http" if self.trust.people is None else "https")
         driver.on_effect = lambda effect: self._take(effect, service)
         links = Links((GLOBAL_MASTER, self.number), self.trust, self.file.name, driver)
         links.watch()

@@ -93,8 +93,9 @@ class Driver(Protocol):
 class GlobalMasterService:
     """See the head of the file."""
 
-    def __init__(self, driver: Driver, store: SqliteStore, file: FederationFile) -> None:
-        self.driver, self.store, self.file = driver, store, file
+    def __init__(self, driver: Driver, store: SqliteStore, file: FederationFile, scheme: str = "http") -> None:
+        """*scheme*: by which all global masters of the federation are asked."""
+        self.driver, self.store, self.file, self.scheme = driver, store, file, scheme
         role = driver.role
         assert isinstance(role, GlobalRole)
         self.role, self.people = role, role.people
@@ -162,7 +163,7 @@ class GlobalMasterService:
 
     def _not_owner(self, owner: int, what: str) -> None:
         master = self.file.masters()[owner]
-        raise NotOwnerError(f"{what} is kept by {master.name}", owner=f"http://{master.http}")
+        raise NotOwnerError(f"{what} is kept by {master.name}", owner=f"{self.scheme}://{master.http}")
 
     async def _known(self, id_: str) -> tuple[Known, int]:
         """Return a job, and the index of a task. Raises NotFoundError."""
@@ -575,7 +576,7 @@ class GlobalMasterService:
             own = tuple(queue.path for queue in role.queues.queues if queue.owner == number and queue.path)
             views.append(MasterView(
                 name=master.name, role="global", state="ready" if number == role.number else "unknown",
-                address=f"http://{master.http}", queues=own,
+                address=f"{self.scheme}://{master.http}", queues=own,
                 incarnation=int(role.master.counts.incarnation) if number == role.number else 0))
         for number, address in self.file.local_addresses().items():
             cluster = cluster_of_local(number)
