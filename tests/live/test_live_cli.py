@@ -692,7 +692,7 @@ ASKING = {  # the commands of a live federation that ask its masters
     "submit": ("job.yaml",), "run": ("sleep",), "rerun": ("g0-0",), "list": (), "describe": ("g0-0",),
     "logs": ("g0-0",), "watch": ("g0-0",), "cancel": ("g0-0",), "preempt": ("g0-0.0",), "machines": (),
     "cordon": ("m0",), "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-0",), "apply": ("job.yaml",),
-    "whoami": ()}
+    "whoami": (), "audit": ()}
 BY_SIGNALS = {"up", "down", "global-master", "local-master", "worker", "store", "people"}
 
 

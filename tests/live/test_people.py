@@ -52,7 +52,7 @@ NEEDS = {
     Need.OPERATE: ["POST /v1/configuration/apply", "POST /v1/configuration/plan", "POST /v1/machines/{name}/cordon",
                    "POST /v1/machines/{name}/drain", "POST /v1/machines/{name}/remove",
                    "POST /v1/machines/{name}/uncordon"],
-    Need.ADMINISTER: ["GET /v1/people", "POST /v1/people", "POST /v1/people/{name}/revoke"]}
+    Need.ADMINISTER: ["GET /v1/audit", "GET /v1/people", "POST /v1/people", "POST /v1/people/{name}/revoke"]}
 
 
 def name_of(route, method):

@@ -74,3 +74,17 @@ def test_mistakes_are_a_line(serving, run, arguments, words):
     code, out, err = run("people", "add", *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert words in err
+
+
+def test_the_audit_log_shows_who_did_what(serving, run, tmp_path, monkeypatch):
+    script = tmp_path / "job.yaml"
+    script.write_text(JOB)
+    assert run("submit", script)[0] == run("cancel", "g0-0")[0] == 0
+    code, out, err = run("audit", "--object", "g0-0", "--since", "1h")
+    assert (code, err) == (0, "")
+    assert out.count("g0-0") == 3  # two objects, and a path
+    assert [(each["what"], each["code"]) for each in json.loads(run("audit", "-o", "json")[1])["items"]] == [
+        ("POST /v1/jobs", 201), ("POST /v1/jobs/g0-0/cancel", 200)]
+    token = run("people", "add", "bo", "--role", "operator")[1].strip()
+    monkeypatch.setenv("SUBAK_TOKEN", token)
+    assert run("audit")[0] == 6

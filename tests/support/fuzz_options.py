@@ -25,7 +25,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "submit": ("x.tr",), "run": ("--queue", "q", "--", "true"), "list": (), "describe": ("g0-1",), "logs": ("g0-1.0",),
     "watch": ("g0-1",), "rerun": ("g0-1",), "cancel": ("g0-1",), "preempt": ("g0-1.0",), "machines": (), "cordon": ("m0",),
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
-    "whoami": (), "people add": ("ada", "--role", "reader"), "people list": (), "people revoke": ("ada",),
+    "whoami": (), "audit": (), "people add": ("ada", "--role", "reader"), "people list": (), "people revoke": ("ada",),
     "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
     "store adopt": ("t.toml",), "store check": ("W",), "store backup": ("W", "R"), "store restore": ("W", "R"),
     "reproduce google-like": ("--out", "R"), "reproduce all": ("--quick", "--out", "R"),
@@ -139,6 +139,9 @@ SPECIAL |= {
     "history": {"id": _IDS, "output": _OUTPUTS, "since": ("", "-1h", "2", "2x", "nan", "tomorrow", "9" * 400 + "d")},
     **{word: {"names": _MACHINES, "output": _OUTPUTS} for word in ("cordon", "uncordon", "drain")},
 }
+SPECIAL["audit"] = {
+    "since": ("", "-1h", "2", "2x", "nan", "tomorrow", "9" * 400 + "d"), "who": _WORDS, "about": _WORDS,
+    "limit": ("0", "-1", "1001"), "output": _OUTPUTS}
 SPECIAL["whoami"] = {"output": _OUTPUTS}
 SPECIAL["people add"] = {
     "name": ("", " ", "../x", "-x", "n" * 300), "queue": _WORDS, "expires": ("", "-1h", "2x", "nan", "9" * 400 + "d"),

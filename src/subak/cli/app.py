@@ -87,6 +87,8 @@ COMMANDS = (
     _live("apply", "federation",
           "Show what a configuration would change, ask, and apply it while the federation runs."),
     _live("whoami", "people", "Say who holds the token that commands use here, and what it allows."),
+    _live("audit", "audit",
+          "Show who asked for which change, from where, and how it ended; only an admin may."),
     Listed("people", "Make tokens for people, list and revoke them; only an admin may.",
            "subak.cli.live.people:app", panel=LIVE),
     _live("up", "up",

@@ -3,6 +3,7 @@
 Every route declares its need (`needs=Need.READ`). `Guarded` finds out who asks; `allowed` then compares, before the
 route is called. What is submitted to a queue is known only when the job file was read: `check` is called once more.
 """
+import logging
 import re
 import time
 from dataclasses import dataclass
@@ -10,34 +11,42 @@ from typing import Any
 
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from subak.live.api.errors import ForbiddenError, ServiceError, UnauthorizedError
+from subak.live.api.errors import ForbiddenError, ServiceError, UnauthorizedError, UnavailableError
 from subak.live.api.models import ID_PATTERN
 from subak.live.api.problems import TYPE, body_of, headers_of
 from subak.live.api.service import Service
 from subak.live.api.strangers import CONNECTION
 from subak.live.people.access import OF_JOBS, Need, may, refusal
+from subak.live.people.audit import NO_OUTCOME, Audit, Line
 from subak.live.people.identity import Identity, People
 
 OPEN = ("/v1/health",)  # all that is answered without a token
 DOCUMENT = "/v1/openapi"
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
+UNCHANGING = ("GET", "HEAD", "OPTIONS")  # methods
+PLANS = ("/v1/configuration/plan",)  # what changes nothing, whatever its method
 CALLER = "subak.caller"  # the key, in the scope of a request, of who asks
+
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
 class Caller:
-    """Who asks in a request."""
+    """Who asks in a request, and what that is about, where its path does not say it."""
 
     who: Identity
+    object: str = ""  # what a change has made: a job, a token
 
 
 class Guarded:
     """An application of which nothing but OPEN answers without a token: routes, and what is no route, alike."""
 
-    def __init__(self, app: ASGIApp, people: People) -> None:
-        self.app, self.people = app, people
+    def __init__(self, app: ASGIApp, people: People, audit: Audit | None = None) -> None:
+        """*audit*: where changes are written down, before they are made and afterwards."""
+        self.app, self.people, self.audit = app, people, audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what may pass, and answer all else."""
@@ -59,12 +68,41 @@ class Guarded:
 
     async def _answer(self, scope: Any, receive: Receive, send: Send, found: Identity | str) -> None:
         if isinstance(found, Identity):
-            scope[CALLER] = Caller(found)
-            await self.app(scope, receive, send)
+            caller = scope[CALLER] = Caller(found)
+            if self.audit is None or scope["method"] in UNCHANGING or scope["path"] in PLANS:
+                await self.app(scope, receive, send)
+            else:
+                await self._write_down(self.audit, caller, scope, receive, send)
         elif scope["path"] in OPEN:
             await self.app(scope, receive, send)
         else:
             await _refuse(send, UnauthorizedError(found))
+
+    async def _write_down(self, audit: Audit, caller: Caller, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer a request that may change something, and write down who asks and how it ends."""
+        who, code = caller.who, NO_OUTCOME
+        line = Line("", 0.0, who.name, who.role, who.id, str((scope.get("client") or ("",))[0]),
+                    f"{scope['method']} {scope['path']}", _object_of(scope["path"]))
+        try:
+            request = audit.begin(line)
+        except OSError as error:
+            await _refuse(send, UnavailableError(f"nothing was changed: the audit log takes no line: {error.strerror}",
+                                                 retry_after_s=5))
+            return
+
+        async def noting(message: Message) -> None:
+            nonlocal code
+            if message["type"] == "http.response.start":
+                code = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            try:
+                audit.end(request, code, caller.object)
+            except OSError as error:
+                log.error("the audit log lacks the outcome %d of request %s: %s", code, request, error.strerror)
 
     def _holder(self, scope: Any) -> Identity | str:
         """Return who holds the token that a request carries, once; or why nobody does."""
@@ -126,6 +164,12 @@ def _words(handler: BaseRouteHandler) -> str:
     """Return what a route does, as its summary says."""
     summary = str(getattr(handler, "summary", "") or handler.handler_name)
     return f"`{summary[0].lower()}{summary[1:]}`"
+
+
+def _object_of(path: str) -> str:
+    """Return what a path is about, such as the job of /v1/jobs/g0-17/cancel; nothing where it says none."""
+    parts = path.split("/")[2:]
+    return parts[1] if len(parts) > 2 and parts[0] != "configuration" else parts[0] if parts[1:] else ""
 
 
 def _authorizations(scope: Any) -> list[bytes]:

@@ -294,6 +294,20 @@ class MadeToken(Struct, frozen=True, kw_only=True):
     holder: TokenView
 
 
+class AuditEntry(Struct, frozen=True, kw_only=True):
+    """A change that somebody asked for, and how that ended."""
+
+    at: Time
+    request: str
+    who: str
+    role: Role
+    token: str  # its id
+    origin: str  # the address, or the user of the master's host, from where it came
+    what: str  # method and path
+    object: str = ""  # the job, task, machine, person or token that it was about
+    code: Count = 0  # of the HTTP answer; 0: none, since the master ended, or the connection
+
+
 class Change(Struct, frozen=True, kw_only=True):
     """One thing that a new configuration would change; texts are empty where there was, or will be, nothing."""
 

@@ -15,15 +15,17 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter, QueryParameter, RawBody, SkipValidation
 from litestar.status_codes import HTTP_200_OK
+from msgspec import structs
 
 from subak.json_type import Json
-from subak.live.api.errors import InvalidError
+from subak.live.api.errors import InvalidError, NotFoundError
 from subak.live.api.guard import Caller, check
 from subak.live.api.models import (
     JOB_PATTERN,
     KEY_PATTERN,
     MACHINE_PATTERN,
     TASK_PATTERN,
+    AuditEntry,
     Event,
     Explanation,
     FederationView,
@@ -59,6 +61,7 @@ from subak.live.api.service import (
 from subak.live.jobfile.read import read_job
 from subak.live.jobfile.write import as_file
 from subak.live.people.access import Need
+from subak.live.people.audit import Audit
 from subak.live.people.identity import PERSON_PATTERN
 
 INT64_MAX = (1 << 63) - 1
@@ -67,6 +70,7 @@ IDS_TEXT_MAX = 1 << 14  # characters of ids of jobs that are listed
 TEXT_MAX = 1024  # characters of what is filtered by
 Asked = SkipValidation[NamedDependency[Service]]
 By = SkipValidation[NamedDependency[Caller]]
+Log = SkipValidation[NamedDependency[Audit | None]]
 JobId = Annotated[str, PathParameter(pattern=JOB_PATTERN, description="A job, such as g0-17.")]
 TaskId = Annotated[str, PathParameter(pattern=TASK_PATTERN, description="A task, such as g0-17.3.")]
 Person = Annotated[str, PathParameter(pattern=PERSON_PATTERN, description="A person, or the id of a token.")]
@@ -125,7 +129,9 @@ async def submit(service: Asked, caller: By, body: RawBody, key: Key, file: Word
     spec = read_job(text, file) if len(body) <= READ_AT_ONCE_BYTES else await asyncio.to_thread(read_job, text, file)
     queue = service.queue_of(spec.queue)
     check(caller, Need.SUBMIT, f"submitting to queue {queue}", queue)
-    return await service.submit(spec, key, strict, caller.who.name)
+    view = await service.submit(spec, key, strict, caller.who.name)
+    caller.object = view.id
+    return view
 
 
 @get("/v1/jobs", needs=Need.READ, responses=READ, summary="List jobs")
@@ -330,7 +336,9 @@ async def people(service: Asked, cursor: Cursor = "", limit: Limit = PAGE_ITEMS)
 @post("/v1/people", needs=Need.ADMINISTER, responses=_refusals(409), summary="Make a token")
 async def add_person(service: Asked, caller: By, data: JSONBody[NewPerson]) -> MadeToken:
     """Make a token for somebody; it is shown in this answer only."""
-    return await service.add_person(data, caller.who.name)
+    made = await service.add_person(data, caller.who.name)
+    caller.object = made.holder.id
+    return made
 
 
 @post("/v1/people/{name:str}/revoke", needs=Need.ADMINISTER, status_code=HTTP_200_OK, responses=CHANGE,
@@ -338,6 +346,20 @@ async def add_person(service: Asked, caller: By, data: JSONBody[NewPerson]) -> M
 async def revoke(service: Asked, name: Person) -> Page[TokenView]:
     """Revoke a token by its id, or all tokens of a person."""
     return await service.revoke(name)
+
+
+@get("/v1/audit", needs=Need.ADMINISTER, responses=NAMED, summary="List changes")
+async def audit_log(audit: Log, since: FromQuery[float] = 0.0, who: Word = "",
+                    about: Annotated[str, QueryParameter(name="object", max_length=TEXT_MAX)] = "",
+                    limit: Limit = PAGE_ITEMS) -> Page[AuditEntry]:
+    """List the latest changes that this master was asked for, the earliest first, with who asked, and how they ended.
+
+    *since*: a Unix time; *who*: a person; *object*: a job (with its tasks), a machine, a person or a token.
+    """
+    if audit is None:
+        raise NotFoundError("this master keeps no audit log")
+    lines = await asyncio.to_thread(audit.read, since, who, about, limit)
+    return Page(items=tuple(AuditEntry(**structs.asdict(line)) for line in lines))
 
 
 def _text(body: bytes) -> str:
@@ -350,5 +372,5 @@ def _text(body: bytes) -> str:
 ROUTES: list[Any] = [
     submit, jobs, job, job_file, wait, tasks, job_history, cancel_job, task, logs, explain, task_history, cancel_task,
     preempt, health, federation, masters, queues, machines, machine, cordon, uncordon, drain, remove, plan, apply,
-    whoami, people, add_person, revoke,
+    whoami, people, add_person, revoke, audit_log,
 ]

@@ -26,6 +26,7 @@ from subak.live.api.routes import ROUTES
 from subak.live.api.service import Service
 from subak.live.api.strangers import Strangers, watched
 from subak.live.people.access import Need
+from subak.live.people.audit import Audit
 from subak.live.tokens import TokenHash
 from subak.version import VERSION
 
@@ -43,7 +44,7 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     stop_s: Annotated[int, Meta(ge=0)] = 2  # that requests under way have to end when the server stops
 
 
-def make_app(service: Service, settings: ServerSettings) -> Litestar:
+def make_app(service: Service, settings: ServerSettings, audit: Audit | None = None) -> Litestar:
     """Return the routes over a service; each lets pass who may do what it needs, and `Guarded` says who asks.
 
     Raises RunError for a route that does not say what it needs.
@@ -56,7 +57,8 @@ def make_app(service: Service, settings: ServerSettings) -> Litestar:
         guards=[allowed],
         state=State({"service": service}),
         dependencies={"service": Provide(lambda: service, sync_to_thread=False),
-                      "caller": Provide(caller_of, sync_to_thread=False)},
+                      "caller": Provide(caller_of, sync_to_thread=False),
+                      "audit": Provide(lambda: audit, sync_to_thread=False)},
         exception_handlers=HANDLERS,
         request_max_body_size=settings.body_bytes_max,
         logging_config=None,
@@ -82,14 +84,15 @@ class HttpServer:
     """A server in the event loop of a process: `start`, then `address`, and `stop` in the end."""
 
     def __init__(self, service: Service, token: TokenHash, settings: ServerSettings,
-                 tls: ssl.SSLContext | None = None, say: Callable[[str], None] = lambda words: None) -> None:
+                 tls: ssl.SSLContext | None = None, say: Callable[[str], None] = lambda words: None,
+                 audit: Audit | None = None) -> None:
         """*token*: that of the first admin; all others are in `service.people`.
 
         *tls*: by which it speaks, left out: in clear; *say*: where it says that it waits for its address.
         """
         self.settings, self.say, self.scheme = settings, say, "http" if tls is None else "https"
         service.people.begin_with(token)
-        app: Any = Guarded(make_app(service, settings), service.people)
+        app: Any = Guarded(make_app(service, settings, audit), service.people, audit)
         self._server = _Uvicorn(uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, proxy_headers=False, lifespan="on", ws="none",
             http=watched(_parser(), Strangers(settings.strangers_max, settings.head_s)),

@@ -11,6 +11,7 @@ from msgspec import Struct
 from subak.json_type import Json
 from subak.live.api.errors import ForbiddenError, ServiceError, UnauthorizedError
 from subak.live.api.models import (
+    AuditEntry,
     Event,
     Explanation,
     FederationView,
@@ -33,6 +34,7 @@ from subak.live.people.identity import Role
 
 T = TypeVar("T")
 ITEMS_ASKED = 1_000  # items that are asked for at once
+AUDITED = 40  # changes that are asked for where nothing else is said
 IDS_ASKED = 200  # ids in one question, which is a line
 WAIT_S = 30.0  # that one question of a wait is held open
 TIMEOUT_S, PATIENCE_S = 20.0, 5.0
@@ -236,6 +238,16 @@ class Client:
     def revoke(self, name: str) -> tuple[TokenView, ...]:
         """Revoke a token by its id, or all tokens of a person, and return them."""
         return self._ask("POST", f"/v1/people/{name}/revoke", Page[TokenView]).items
+
+    def audit(self, *, since: float = 0.0, who: str = "", object: str = "", limit: int = AUDITED,
+              ) -> Found[AuditEntry]:
+        """Return the latest *limit* changes that any master was asked for, the earliest first.
+
+        *since*: a Unix time; *who*: a person; *object*: a job (with its tasks), a machine, a person or a token.
+        """
+        query = {**_said(since=f"{since!r}" if since else "", who=who, object=object), "limit": f"{limit}"}
+        found = self._of_all(lambda address: [*self._get("/v1/audit", Page[AuditEntry], query, address).items])
+        return Found(tuple(sorted(found.items, key=lambda entry: entry.at)[-limit:]), found.unreachable)
 
     def masters(self) -> tuple[MasterView, ...]:
         """Return all masters, as the first one that answers knows them."""

@@ -16,6 +16,7 @@ from subak.errors import InputError, StoreUnfitError
 from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER, WORKER
 from subak.live import identities
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, read, split_address
+from subak.live.people.audit import Audit
 from subak.live.process.driver import Driver
 from subak.live.process.lifeline import NO_FILE, handed_on
 from subak.live.process.links import Links
@@ -168,7 +169,9 @@ class GlobalMasterProcess(Master):
         links = Links((GLOBAL_MASTER, self.number), self.trust, self.file.name, driver)
         links.watch()
         host, port = split_address("http", self.own.listen or entry.http)
-        server = HttpServer(service, self.people, ServerSettings(host=host, port=port), self.trust.people, self.say)
+        audit = Audit(self.data)
+        settings = ServerSettings(host=host, port=port)
+        server = HttpServer(service, self.people, settings, self.trust.people, self.say, audit)
         address = await server.start()
         for number, local in self.file.local_addresses().items():
             links.dial(*split_address("address", local), number)
@@ -187,6 +190,7 @@ class GlobalMasterProcess(Master):
         keeping.cancel()
         await links.close()
         await server.stop()
+        audit.close()
         if self.refused:
             raise StoreUnfitError(self.refused)
 
