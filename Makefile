@@ -14,6 +14,7 @@
 #   make chaos   kill processes of a real federation under load, KILLS of them (200), and count what became of each job
 #   make test-hosts    follow docs/hosts.md on four hosts, then let things go wrong between ten for a minute; hosts are
 #                namespaces of this machine; root only
+#   make test-alerts   let each alert of deploy/alerts.yml fire once (promtool)
 #   make chaos-hosts   the same for SEEDS seeds (10) of SECONDS seconds (90) each
 #   make test-package  build the sdist and the wheel, and try the wheel alone in a new environment
 #   make test-versions  run a part of the tests under every version of Python that pyproject.toml claims
@@ -28,7 +29,7 @@ SEEDS ?= 10
 SECONDS ?= 90
 
 .PHONY: help demo demo-live study test lint ruff types bench-types imports reference docs bench mutants planted \
-	conditions plain chaos clean test-hosts chaos-hosts test-package test-versions
+	conditions plain chaos clean test-hosts chaos-hosts test-alerts test-package test-versions
 .DEFAULT_GOAL := help
 
 help:
@@ -116,6 +117,14 @@ test-hosts: .venv/installed-dev
 chaos-hosts: .venv/installed-dev
 	$(with-hosts)
 	$(BIN)/python tests/hosts/run.py --first $$(date +%s) --seeds $(SEEDS) --seconds $(SECONDS)
+
+# promtool is of Debian's package prometheus.
+test-alerts: .venv/installed-dev
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v promtool >/dev/null; then \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get install -q -y --no-install-recommends prometheus >/dev/null \
+	  || { apt-get update -q && apt-get install -q -y --no-install-recommends prometheus; } >/dev/null || true; fi
+	$(BIN)/pytest -q -n 0 -rs tests/live/test_metrics.py
 
 test-package: .venv/installed-dev
 	$(BIN)/python tests/support/built_package.py

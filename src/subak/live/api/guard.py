@@ -22,7 +22,7 @@ from subak.live.people.access import OF_JOBS, Need, may, refusal
 from subak.live.people.audit import NO_OUTCOME, Audit, Line
 from subak.live.people.identity import Identity, People
 
-OPEN = ("/v1/health",)  # all that is answered without a token
+OPEN = ("/v1/health", "/v1/ready")  # all that is answered without a token
 DOCUMENT = "/v1/openapi"
 AnyConnection = ASGIConnection[Any, Any, Any, Any]
 UNCHANGING = ("GET", "HEAD", "OPTIONS")  # methods

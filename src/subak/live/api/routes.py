@@ -9,12 +9,12 @@ import time
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from litestar import get, post
+from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import FromQuery, HeaderParameter, JSONBody, PathParameter, QueryParameter, RawBody, SkipValidation
-from litestar.status_codes import HTTP_200_OK
+from litestar.status_codes import HTTP_200_OK, HTTP_503_SERVICE_UNAVAILABLE
 from msgspec import structs
 
 from subak.json_type import Json
@@ -65,6 +65,7 @@ from subak.live.people.audit import Audit
 from subak.live.people.identity import PERSON_PATTERN
 
 INT64_MAX = (1 << 63) - 1
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 READ_AT_ONCE_BYTES = 4096  # of a job file, which takes a millisecond; a larger one does not hold up the event loop
 IDS_TEXT_MAX = 1 << 14  # characters of ids of jobs that are listed
 TEXT_MAX = 1024  # characters of what is filtered by
@@ -245,6 +246,19 @@ async def health(service: Asked) -> Health:
     return await service.health()
 
 
+@get("/v1/ready", needs=Need.NOTHING, responses=_refusals(), summary="Whether this master takes jobs", security=[])
+async def ready(service: Asked) -> Response[Health]:
+    """Answer 200 if this master takes jobs, and else 503, so that it is left out for a while; needs no token."""
+    health = await service.health()
+    return Response(health, status_code=HTTP_200_OK if health.state == "ready" else HTTP_503_SERVICE_UNAVAILABLE)
+
+
+@get("/metrics", needs=Need.READ, media_type=OPENMETRICS, summary="Metrics for Prometheus")
+async def metrics(service: Asked) -> bytes:
+    """Return metrics of this master in the text format of OpenMetrics."""
+    return await service.metrics()
+
+
 @get("/v1/federation", needs=Need.READ, responses=READ, summary="The federation as a whole")
 async def federation(service: Asked) -> FederationView:
     """Return what this master knows of the federation."""
@@ -371,6 +385,6 @@ def _text(body: bytes) -> str:
 
 ROUTES: list[Any] = [
     submit, jobs, job, job_file, wait, tasks, job_history, cancel_job, task, logs, explain, task_history, cancel_task,
-    preempt, health, federation, masters, queues, machines, machine, cordon, uncordon, drain, remove, plan, apply,
-    whoami, people, add_person, revoke, audit_log,
+    preempt, health, ready, metrics, federation, masters, queues, machines, machine, cordon, uncordon, drain, remove,
+    plan, apply, whoami, people, add_person, revoke, audit_log,
 ]

@@ -169,5 +169,8 @@ class Service(Protocol):
     async def federation(self) -> FederationView:
         """Return what this master knows of the federation as a whole."""
 
+    async def metrics(self) -> bytes:
+        """Return metrics in the text format of OpenMetrics."""
+
     async def health(self) -> Health:
         """Say whether this master serves; never raises."""

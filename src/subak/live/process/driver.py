@@ -14,6 +14,7 @@ from subak.live.process.held import Held
 from subak.live.process.links import Wire
 from subak.live.role.base import Cut, Role, Write
 from subak.live.role.layout import Peer
+from subak.live.role.waits import COMMIT_S, Waits
 from subak.live.store.checking import StoreError
 
 RETRY_S = 0.5  # until a write is tried again that the disk did not take
@@ -44,6 +45,7 @@ class Driver:
         self.before: list[Callable[[float], None]] = []  # called before each call of the role
         self.when_written: list[asyncio.Future[None]] = []  # resolved by the next commit
         self.held = Held()
+        self.commits = Waits(COMMIT_S)
         self.busy_s = 0.0  # in which the role was called, or waited for what it wrote
         self.problem = ""  # why the disk takes nothing
         self.wake = asyncio.Event()
@@ -132,7 +134,7 @@ class Driver:
 
     async def _commit(self, writes: list[Write], waiting: list[asyncio.Future[None]]) -> None:
         """Make writes durable, however long that takes; those *waiting* are told when the disk does not take them."""
-        loop = asyncio.get_running_loop()
+        loop, began = asyncio.get_running_loop(), clock()
         while True:
             try:
                 if self.store.waits:
@@ -152,6 +154,7 @@ class Driver:
             if self.problem:
                 self.say("what waited for the disk is written")
             self.problem = ""
+            self.commits.note(clock() - began)
             return
 
     async def _wait(self) -> None:

@@ -1,4 +1,6 @@
 """Shows machines and queues from a global master's view."""
+from collections import Counter
+
 import numpy as np
 
 from subak.federation.megha.global_master.state import PHASE_FLYING, PHASE_HELD, PHASE_RUNNING, PHASE_WAITING
@@ -75,14 +77,16 @@ def queue_views(role: GlobalRole, file: FederationFile) -> list[QueueView]:
     jobs = np.zeros(len(tree), np.int64)
     rows = own_tasks(role)
     phase, queue_of = role.master.task["phase"][rows], role.tasks.queue[rows]
-    open_jobs = [job.stored.queue for job in role.book.of_number.values()]
+    count = len(role.queues.queues)
+    waiting_of = np.bincount(queue_of[phase <= PHASE_WAITING], minlength=count)
+    running_of = np.bincount(queue_of[np.isin(phase, (PHASE_RUNNING, PHASE_FLYING, PHASE_HELD))], minlength=count)
+    jobs_of = Counter(job.stored.queue for job in role.book.of_number.values())
     for (number, _), leaf in zip(setups.values(), leaf_of.tolist(), strict=True):
-        mine = queue_of == number
         for role_number in tree.above(leaf):
             used[role_number] += role.master.total[number]
-            waiting[role_number] += int((mine & (phase <= PHASE_WAITING)).sum())
-            running[role_number] += int((mine & np.isin(phase, (PHASE_RUNNING, PHASE_FLYING, PHASE_HELD))).sum())
-            jobs[role_number] += open_jobs.count(number)
+            waiting[role_number] += waiting_of[number]
+            running[role_number] += running_of[number]
+            jobs[role_number] += jobs_of[number]
     present = np.maximum(role.master.fleet.present, 1)
     views = []
     for number in range(1, len(tree)):

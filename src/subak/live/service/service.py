@@ -59,11 +59,14 @@ from subak.live.role.global_master.global_role import Answered, Changed, Ended, 
 from subak.live.role.global_master.rows import read_ended
 from subak.live.role.layout import cluster_of_local, number_of_job
 from subak.live.role.removal import REMOVE, settle_removal
+from subak.live.role.waits import Waits
 from subak.live.service.changing import heard_by_both, refusals, removed_view
 from subak.live.service.explaining import explanation_of
 from subak.live.service.listing import chosen, numbers_below
+from subak.live.service.metrics import text_of
 from subak.live.service.planning import new_queues, plan_of
 from subak.live.service.resources import free_of, machine_view, queue_views, total_of
+from subak.live.service.seeing import seen_by
 from subak.live.service.views import PART, STATES, Known, Tally, ended_job, event_view, open_job, task_view
 from subak.live.service.waiting import Waiting, never_fit
 from subak.live.store.checking import StoreError
@@ -85,6 +88,8 @@ class Driver(Protocol):
     problem: str  # why the disk takes nothing, or nothing
     when_written: list["asyncio.Future[None]"]  # who waits until what the role was told is on disk
     wake: asyncio.Event  # set: the role is called soon
+
+    commits: Waits  # how long the disk took
 
     def held_s(self) -> float:
         """Return the longest that the event loop was held lately, in seconds."""
@@ -599,6 +604,10 @@ class GlobalMasterService:
             masters=await self.masters(), clusters=tuple(cluster.name for cluster in self.file.cluster),
             machines=sum(not machine.gone for machine in self._machines().values()), capacity=capacity, used=used,
             free=free, free_left_out=left_out)
+
+    async def metrics(self) -> bytes:
+        """See `Service`."""
+        return await asyncio.to_thread(text_of, seen_by(self.role, self.file, await self.health(), self.driver.commits))
 
     async def health(self) -> Health:
         """See `Service`."""

@@ -34,6 +34,7 @@ from subak.live.role.global_master.history import (
     Happening,
     History,
 )
+from subak.live.role.waits import TASK_S, Waits
 
 MIB = 1 << 20
 BEGUN_S = 1.0  # that an attempt runs before the row of its task on disk says when it began
@@ -159,6 +160,8 @@ class Book:
         self.told: set[int] = set()  # places of tasks of whose lost attempts local masters told, since the last rows
         self.due: set[int] = set()  # jobs whose histories are to be written
         self.of_number: dict[int, Job] = {}
+        self.waits = Waits(TASK_S)  # of tasks whose first attempts began since this master did
+        self.outcomes = [0] * len(OUTCOME_WORDS)  # of those that ended since then
 
     def add(self, job: Job) -> None:
         """Note a job that was admitted."""
@@ -234,6 +237,10 @@ class Book:
         for place, number, reason, outcome, machine, nth, attempt, code in zip(places.tolist(), *columns, strict=True):
             job = self.of_number.get(number // size)
             if job is not None:
+                if are_ends:
+                    self.outcomes[outcome] += 1
+                elif nth == 1:
+                    self.waits.note(clock - job.stored.submitted)
                 word, why = (OUTCOME_WORDS[outcome], REASONS[reason]) if are_ends else (BEGAN, "")
                 if are_ends and code < 0:
                     why += f", and {code_words(code)} ended it"
