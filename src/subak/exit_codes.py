@@ -9,8 +9,8 @@ CODE_MAX = 255
 
 MEANINGS = {
     EXIT_DONE: "done; of a job that was waited for: it finished",
-    OTHERWISE: "a job that was waited for did not finish; a live federation failed; no size that `subak size` tried is "
-               "enough",
+    OTHERWISE: "a job that was waited for did not finish; `subak rerun --failed` ran nothing again; a live federation "
+               "failed; no size that `subak size` tried is enough",
     MISTAKE: "a mistake in the command line, a file or a policy, or a run that could not be finished",
     NOTHING_THERE: "the live federation has no job, task or machine of this name",
     NOT_NOW: "no master can be reached, or the request fails for now, such as on a full disk: try again",

@@ -86,7 +86,8 @@ def test_at_a_terminal_submit_says_what_waits_and_what_to_type_next(serving, run
                        for name, cpu in (("one", 1), ("two", 4), ("large", 9)))
     gang = write(job("[sleep]", "gang", "tasks: 9\ngang: true\n"), "gang.yaml")
     assert run("submit", one)[2] == ""
-    monkeypatch.setattr("subak.cli.live.submit.is_seen", lambda: True)
+    for command in ("submit", "rerun"):
+        monkeypatch.setattr(f"subak.cli.live.{command}.is_seen", lambda: True)
     assert run("submit", one, "-o", "json")[2] == ""
     assert run("submit", one)[2] == (
         "subak: subak list shows it; subak logs -f g0-2 follows it; subak cancel g0-2 ends it\n")
@@ -133,7 +134,8 @@ def test_rerun_submits_what_was_submitted(serving, run, write, tmp_path, monkeyp
 
 def test_a_job_that_has_not_ended_is_not_run_again_unawares(serving, run, write):
     run("submit", write(job("[sleep]"))), run("submit", write(job(name="b"), "b.yaml"))
-    assert run("rerun", "b", "a") == (5, "", "subak: g0-0 a is running; --force submits it again, beside that one\n")
+    assert run("rerun", "b", "a") == (
+        5, "", "subak: nothing was submitted, for g0-0 a is running; --force submits it again, beside that one\n")
     assert run("rerun", "--force", "a")[:2] == (0, "g0-2 a submitted to research/ada: 1 task, as g0-0 was\n")
 
 
@@ -162,13 +164,81 @@ def test_only_failed_tasks_run_again_with_their_numbers(serving, run, write):
     assert run("rerun", "--failed", "g0-2")[1] == "g0-3 sweep submitted to research/ada: 1 task, as g0-2 was\n"
     serving.do(service.finish("g0-3.0"))
     assert run("rerun", "--failed", "sweep") == (
-        0, "", "subak: g0-3 sweep: no task has failed, so none runs again\n")
+        1, "", "subak: g0-3 sweep: no task has failed, so none runs again\n")
     stages = "stages: [{name: a, command: ['false'], tasks: 2}, {name: b, command: [y]}]\n"
     run("submit", write(job(more=stages, name="two").replace("command: ['true']\n", "")))
     serving.do(service.finish("g0-4.2"))
     assert run("rerun", "--failed", "two")[0::2] == (
         2, "subak: --failed: goes with jobs of one stage, and no gang, and g0-4 is another; subak rerun two runs all "
-           "again\n")
+           "its tasks again\n")
+
+
+def test_what_has_not_ended_is_skipped_where_failed_tasks_run_again(serving, run, write):
+    service = serving.services["g0"]
+    for name in ("a", "b", "c"):
+        run("submit", write(job("[sleep]", name, "tasks: 3\nresources: {cpu: 100m}\n")))
+    for index, code in enumerate((1, 0, 0)):
+        serving.do(service.finish(f"g0-1.{index}", code))
+    assert run("rerun", "--failed", "a", "b") == (
+        0, "g0-3 b submitted to research/ada: 1 task, as g0-1 (of which 0 failed) was\n",
+        "subak: g0-0 a is running, and is left alone\n")
+    serving.do(service.finish("g0-0.2", 1))
+    left = ("subak: g0-0 a is running, and is left alone; --force runs again, beside it, what has failed of it so far: "
+            "1 task\n")
+    assert run("rerun", "--failed", "a") == (1, "", left)
+    assert run("rerun", "--failed", "--force", "a")[:2] == (
+        0, "g0-4 a submitted to research/ada: 1 task, as g0-0 (of which 2 failed) was\n")
+    code, out, err = run("rerun", "--failed", "absent", "g0-1")  # what cannot run again is named, and the others run
+    assert (code, out[:5], err) == (3, "g0-5 ", "subak: there is no job called absent\n")
+
+
+def test_all_that_failed_runs_again_by_the_latest_run_of_each_name(serving, run, write, monkeypatch):
+    service = serving.services["g0"]
+
+    def ran(name, code=None, more=""):
+        run("submit", write(job("[sleep]", name, f"resources: {{cpu: 10m}}\n{more}")))
+        if code is not None:
+            id = max(service.jobs_by_id, key=lambda id: int(id.partition("-")[2]))
+            serving.do(service.finish(f"{id}.0", code))
+
+    ran("mended", 1), ran("mended", 0), ran("fails", 0), ran("fails", 1), ran("runs", 1), ran("runs"), ran("good", 0)
+    run("submit", write(job("[sleep]", "other").replace("research/ada", "web")))
+    ran("other", 1)
+    ran("stopped"), run("cancel", "stopped")
+    run("submit", write(job(name="wide", more="stages: [{name: a, command: [x]}, {name: b, command: [y]}]\n").replace(
+        "command: ['true']\n", "")))
+    assert run("rerun", "--failed") == (
+        0, "g0-11 fails submitted to research/ada: 1 task, as g0-3 was\n"
+           "g0-12 other submitted to research/ada: 1 task, as g0-8 was\n",
+        "subak: left alone, for the latest run finished: mended\n"
+        "subak: left alone, for the latest run has not ended: wide, other, runs\n"
+        "subak: left alone, for the latest run was cancelled: stopped\n")
+    code, out, err = run("rerun", "--failed")  # all of it runs by now
+    assert (code, out) == (1, "") and err.endswith("of no job of yours has the latest run failed, so nothing runs "
+                                                   "again\n")
+    for id in ("g0-11", "g0-12"):
+        serving.do(service.finish(f"{id}.0", 1))
+    monkeypatch.setattr("subak.cli.live.rerun.UNASKED_MAX", 1)
+    code, _, err = run("rerun", "--failed")
+    assert code == 2 and err.endswith("subak: nothing was submitted; --yes runs 2 jobs again without asking\n")
+    code, out, _ = run("rerun", "--failed", "--yes")
+    assert (code, out.count("submitted")) == (0, 2)
+    for index in range(2):
+        serving.do(service.finish(f"g0-10.{index}", int(not index)))
+    code, out, err = run("rerun", "--failed", "--yes")
+    assert (code, out) == (2, "") and err.endswith("g0-10 is another; subak rerun wide runs all its tasks again\n")
+    for wrong in ((), ("--yes", "fails"), ("--failed", "--force"), ("--yes",)):
+        assert run("rerun", *wrong)[0] == 2
+    serving.stop("g1")
+    assert run("rerun", "--failed")[0] == 4  # which may keep a later run
+
+
+def test_jobs_of_others_do_not_run_again_unless_they_are_named(serving, run, write):
+    run("submit", write(job("['false']", "mine")))
+    service = serving.services["g0"]
+    run("submit", write(job("['false']", "theirs")))
+    service.jobs_by_id["g0-1"].user = "somebody"
+    assert run("rerun", "--failed")[1] == "g0-2 mine submitted to research/ada: 1 task, as g0-0 was\n"
 
 
 def test_a_job_is_called_by_its_name_where_no_other_has_it(serving, run, write, monkeypatch):
@@ -709,7 +779,7 @@ def test_ctrl_c_of_no_live_command_says_that_nothing_was_done(serving, run, writ
     code, out, err = run(word, *ASKING.get(word, ["g0-0"] if word == "explain" else []))
     assert (code, out, err.count("\n")) == (130, "", 1)
     assert "nothing was written" not in err
-    assert {each.name for each in app.COMMANDS if each.panel == app.LIVE} == {*ASKING, *BY_SIGNALS}
+    assert {each.name for each in app.COMMANDS if each.panel == app.LIVE} == {*ASKING, *BY_SIGNALS, "init", "ca"}
 
 
 def test_ctrl_c_of_a_wait_says_which_jobs_go_on(serving, run, write, monkeypatch):
@@ -1536,7 +1606,7 @@ def test_the_simulators_words_are_still_its_own(serving, run):
     assert code == 0
     assert "Requested" in out
     assert run("explain", "absent", "0")[0] == 2
-    assert "A live federation" in run("--help")[1]
+    assert "A live federation" in run("--help-all")[1]
     assert run("list")[0] == 0
 
 

@@ -319,7 +319,8 @@ def test_a_token_that_is_none_is_not_sent_and_not_shown(token, tmp_path):
 
 
 def test_without_a_token_it_is_said_what_to_do(tmp_path):
-    with pytest.raises(InputError, match=r"^no federation runs from this folder: subak up --detach starts .{,45}$"):
+    with pytest.raises(InputError, match=r"^no federation runs from this folder: there is no "
+                       r"/.*/subak-federation/client\.toml of yours; subak up --detach starts .{,45}$"):
         read_settings(None, {"HOME": str(tmp_path)})
     with pytest.raises(InputError, match=r"^SUBAK_TOKEN: must be set beside SUBAK_ADDRESS$"):
         read_settings(None, {"HOME": str(tmp_path), "SUBAK_ADDRESS": "http://127.0.0.1:9"})

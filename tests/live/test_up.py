@@ -11,12 +11,14 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from federations import PATIENCE_S, Folder, left, until
 from subak.cli.live.up_screen import how_to_ask
+from subak.errors import InputError
 from subak.live.api.models import QueueView
 from subak.live.client.settings import read_settings, usual_file
 from subak.live.config import FederationFile, WorkerFile, read
@@ -25,8 +27,10 @@ from subak.live.up.picture import Picture, look
 from subak.live.up.plan import Wish, files_of, parse_capacity, parse_queue, planned
 
 HOME = {"HOME": "/nonexistent"}
-OF_BEFORE = "1 job from before goes on (subak list); subak cancel --all ends it"
-STOPPED = "1 running task was stopped; it starts again from the beginning at subak up"
+OF_BEFORE = ("1 job from before is open (subak list): tasks that were stopped start again from the beginning; subak "
+             "cancel --all ends it")
+STOPPED = "1 running task was stopped; it starts again from the beginning at the next subak up"
+OTHERS = "subak down FOLDER, or SUBAK_FEDERATION=FOLDER, ends another's"
 KEEPS = ": all processes have ended; it keeps all jobs for the next subak up, until you delete it"
 
 
@@ -196,6 +200,8 @@ def test_where_commands_find_it(lab, tmp_path, monkeypatch):
 
 def test_the_folder_that_is_to_be_exported_is_named_from_the_root(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "my lab").mkdir()
+    (tmp_path / "my lab/client.toml").touch()
     assert how_to_ask(Path("my lab")).endswith(f"export SUBAK_FEDERATION='{tmp_path}/my lab'")
 
 
@@ -205,16 +211,57 @@ def test_what_goes_on_and_what_is_stopped_is_counted_over_the_top_of_the_tree():
                                               running=running) for path, jobs, running in counts))
 
     two = picture(("", 9, 9), ("a", 2, 1000), ("a/b", 2, 1000), ("web", 6, 1))
-    assert two.of_before() == ["8 jobs from before go on (subak list); subak cancel --all ends them"]
-    assert two.stopped() == ["1,001 running tasks were stopped; they start again from the beginning at subak up"]
+    assert two.of_before() == [OF_BEFORE.replace("1 job from before is", "8 jobs from before are").replace(
+        "ends it", "ends them")]
+    assert two.stopped() == [
+        "1,001 running tasks were stopped; they start again from the beginning at the next subak up"]
     one, none = picture(("web", 1, 1)), picture(("web", 0, 0))
     assert (one.of_before(), one.stopped(), none.of_before(), none.stopped()) == ([OF_BEFORE], [STOPPED], [], [])
     assert (Picture().of_before(), Picture().stopped()) == (
-        [], ["tasks that ran, if any, start again from the beginning at subak up"])
+        [], ["tasks that ran, if any, start again from the beginning at the next subak up"])
 
 
 def test_down_without_up(lab, run):
-    assert run("down", lab.folder) == (2, "", f"subak: {lab.folder}: no federation runs here\n")
+    assert run("down", lab.folder) == (2, "", f"subak: no federation runs in {lab.folder}; {OTHERS}\n")
+
+
+def test_up_and_down_take_the_folder_that_is_exported_where_none_is_named(run, tmp_path, monkeypatch):
+    """As all other commands do: `up` says so."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SUBAK_FEDERATION", raising=False)
+    assert run("down")[2] == f"subak: no federation runs in {tmp_path}/subak-federation; {OTHERS}\n"
+    monkeypatch.setenv("SUBAK_FEDERATION", str(tmp_path / "lab"))
+    assert run("down")[2] == f"subak: no federation runs in {tmp_path}/lab; {OTHERS}\n"
+    assert run("down", "other")[2] == f"subak: no federation runs in {tmp_path}/other; {OTHERS}\n"
+    asked = []
+    monkeypatch.setattr("subak.live.up.control.start_detached",
+                        lambda folder, *_: asked.append(folder) or (_ for _ in ()).throw(InputError("no")))
+    run("up", "--detach"), run("up", "other", "--detach")
+    assert asked == [tmp_path / "lab", Path("other")]
+    monkeypatch.setattr("subak.live.up.folder.Home.__init__", lambda self, folder, *_: asked.append(folder) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run("up")
+    assert asked[2:] == [tmp_path / "lab"]
+
+
+def test_down_asks_at_a_terminal_while_tasks_run(run, tmp_path, monkeypatch):
+    sent = []
+    monkeypatch.setattr("subak.live.up.control.runs_in", lambda folder: SimpleNamespace(pid=1, is_there=lambda: False))
+    monkeypatch.setattr("subak.live.up.control.send", lambda *signal: sent.append(signal))
+
+    def down(running, answer, *options):
+        monkeypatch.setattr("subak.live.up.control.picture_of", lambda folder: Picture(queues=(
+            QueueView(path="a", weight=1, guarantee=1, dominant_share=0, jobs=3, running=running),)))
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: answer is not None, readline=lambda: answer))
+        code, _, err = run("down", tmp_path, *options)
+        return code, err, len(sent)
+
+    asks = "they start again from the beginning at the next subak up. Stop? [y/N] \n"
+    assert down(3, "\n") == (2, f"3 tasks run; {asks}subak: nothing was stopped; --yes stops it without asking\n", 0)
+    assert down(1, "y\n", "--now") == (0, f"1 task runs; {asks}".replace("they start", "it starts"), 1)
+    assert down(3, "n", "--yes")[0::2] == (0, 2)
+    assert down(0, "n")[0::2] == (0, 3)
+    assert down(3, None)[0::2] == (0, 4)  # scripts
 
 
 # -- from start to end -------------------------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ from subak import exit_codes
 from subak.cli.ending import CommandEndedError
 from subak.cli.live.named import job_or_task, named
 from subak.cli.live.options import ANY, TASK, ClientOption, Output, OutputOption, checked, opened
-from subak.cli.live.show import IDS_NAMED, agreed, counts_text, remark, show, standing
+from subak.cli.live.show import agreed, counts_text, names_text, remark, show, standing
 from subak.errors import InputError
 from subak.live.api.errors import NotFoundError, RefusedError
 from subak.live.api.models import TASK_ENDED, TASK_RUNNING, TASK_WAITING, JobView
 from subak.report.console import echo
-from subak.report.number_text import count_text, counted
+from subak.report.number_text import counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
@@ -56,7 +56,7 @@ def _cancel_all(federation: "Client", queue: str, yes: bool, output: Output) -> 
     found = [federation.jobs(queue=queue, state=state, limit=None) for state in (TASK_RUNNING, TASK_WAITING)]
     jobs = {job.id: job for each in found for job in each.items}
     where = f" of {queue}" if queue else ""
-    if jobs and not yes and not agreed(f"Cancel {counted(len(jobs), 'job')}{where}: {_names([*jobs.values()])}?"):
+    if jobs and not yes and not agreed(f"Cancel {counted(len(jobs), 'job')}{where}: {names_text(jobs.values())}?"):
         raise InputError(f"nothing was cancelled; --yes cancels {counted(len(jobs), 'job')}{where} without asking")
     if not jobs and output == Output.TABLE:
         echo(f"no job{where} is open")
@@ -67,13 +67,6 @@ def _cancel_all(federation: "Client", queue: str, yes: bool, output: Output) -> 
     remark(unreachable)
     if unreachable:
         raise CommandEndedError(exit_codes.NOT_NOW)
-
-
-def _names(jobs: list[JobView]) -> str:
-    """Return the names of jobs, the latest first, and how many more there are."""
-    latest = sorted(jobs, key=lambda job: -job.submitted)
-    left = len(jobs) - IDS_NAMED
-    return ", ".join(job.name for job in latest[:IDS_NAMED]) + (f" and {count_text(left)} more" if left > 0 else "")
 
 
 def _cancel(federation: "Client", id: str, output: Output) -> None:

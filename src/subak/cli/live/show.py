@@ -125,6 +125,13 @@ def remark(lines: Iterable[str]) -> None:
         echo(f"subak: {line}", err=True)
 
 
+def names_text(jobs: Iterable[JobView]) -> str:
+    """Return the names of jobs, the latest first, and how many more there are."""
+    latest = sorted(jobs, key=lambda job: -job.submitted)
+    left = len(latest) - IDS_NAMED
+    return ", ".join(job.name for job in latest[:IDS_NAMED]) + (f" and {count_text(left)} more" if left > 0 else "")
+
+
 def going_on(ids: Sequence[str]) -> str:
     """Say that jobs or tasks run on which are no longer waited for, and how they are ended; *ids*: as `called` says."""
     if len(ids) == 1:

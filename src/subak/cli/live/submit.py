@@ -32,14 +32,11 @@ from subak.cli.live.job_options import (
     folder_of,
     job_fields,
 )
-from subak.cli.live.named import named
 from subak.cli.live.next_steps import is_seen, say_next, say_what_waits
 from subak.cli.live.options import (
-    JOB,
     ClientOption,
     Output,
     OutputOption,
-    checked,
     file_bytes,
     if_interrupted,
     opened,
@@ -54,18 +51,15 @@ from subak.cli.live.scripts import (
     is_script,
     meant_for_subak,
     no_script,
-    only_tasks,
     script_command,
 )
 from subak.cli.live.show import ENDED_BADLY, HOW_LARGER, ending_text, going_on, of_counts, remark, show, why_full
 from subak.cli.live.writing import follow_streams
 from subak.errors import InputError, SubakError
-from subak.live.api.errors import RefusedError
 from subak.live.api.models import (
     CANCELLED,
     FAILED,
     FINISHED,
-    LOST,
     TASK_ENDED,
     TASK_WAITING,
     TIMED_OUT,
@@ -81,7 +75,6 @@ if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
 
 SHOWN = "subak list shows what was submitted"  # after Ctrl-C
 UNFINISHED_NAMED = 20  # tasks of a job
-RERUN_MAX, TASKS_NAMED = 4_000, 5  # failed tasks of a job that run again, of 4,096 words of a command; those named
 LONG_S = 30.0  # between two looks whether it waits for something else
 FULL_S = 2.0  # that a job waits before `subak run` says what for
 
@@ -154,65 +147,6 @@ def submit(
         raise CommandEndedError(exit_codes.OTHERWISE)
 
 
-def rerun(
-    ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Such as g0-17, or its name.", show_default=False)],
-    failed: Annotated[bool, typer.Option("--failed", help="Only the tasks that failed, ran too long or were lost, each "
-                                                          "with its SUBAK_TASK_INDEX.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also jobs that have not ended.")] = False,
-    output: OutputOption = Output.TABLE,
-    client: ClientOption = None,
-) -> None:
-    """Submit jobs again with the same command, environment, folder, amounts, queue and name.
-
-    All tasks run again, whether they finished or not, unless --failed says otherwise. A script is read as it is now;
-    only one that begins with #! runs as it was when it was submitted. Of several jobs of one name,
-    the latest runs again. A job that has not ended is refused without --force.
-
-    - `subak rerun g0-17` prints the id of the new job.
-    - `subak rerun --failed sweep` runs those tasks again that failed.
-    - `subak rerun $(subak list --state failed -o json | jq -r '.items[].id')` runs all failed jobs again.
-    """
-    for id in ids:
-        checked(id, JOB, "JOB")
-    with opened(client, SHOWN) as federation:
-        wanted = [_to_run_again(federation, id, failed, force) for id in ids]
-        found = [_again(federation, *each, output) for each in wanted if each is not None]
-    if output == Output.TABLE and is_seen() and found:
-        say_next(found)
-    show(found, output)
-
-
-def _to_run_again(federation: "Client", id: str, only_failed: bool, force: bool) -> tuple[bytes, str, str] | None:
-    """Return the job file that runs a job again, its id, and which tasks it runs; None where there are none."""
-    job, file = named(federation, id, lambda id: (federation.job(id), federation.file(id)), only=JOB, take="latest")
-    if job.state != TASK_ENDED and not force:
-        raise RefusedError(f"{job.id} {job.name} is {job.state}; --force submits it again, beside that one")
-    if not only_failed:
-        return msgspec.json.encode(file), job.id, job.id
-    tasks = sorted(task.index for task in of_counts(federation, job, (FAILED, TIMED_OUT, LOST), RERUN_MAX + 1))
-    if not tasks:
-        remark([f"{job.id} {job.name}: no task has failed, so none runs again"])
-        return None
-    if len(tasks) == job.tasks:
-        return msgspec.json.encode(file), job.id, job.id
-    if len(tasks) > RERUN_MAX:
-        raise InputError(f"--failed: goes with {RERUN_MAX:,} failed tasks at most; "
-                         f"{hint('rerun', job.id, id)} runs all again")
-    if len(job.stages) > 1 or job.stages[0].gang:
-        raise InputError(f"--failed: goes with jobs of one stage, and no gang, and {job.id} is another; "
-                         f"{hint('rerun', job.id, id)} runs all again")
-    first = ", ".join(map(str, tasks[:TASKS_NAMED])) + (", ..." if len(tasks) > TASKS_NAMED else "")
-    return msgspec.json.encode(only_tasks(file, tasks)), job.id, f"{job.id} (of which {first} failed)"
-
-
-def _again(federation: "Client", text: bytes, id: str, of: str, output: Output) -> JobView:
-    job = federation.submit(text, file=id)
-    _warn(job)
-    if output == Output.TABLE:
-        echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}, as {of} was")
-    return job
-
-
 def _text_of(file: Path, said: dict[str, object], workdir: str | None) -> bytes:
     """Return the job file that a file is, or the one of the script that it is. Raises InputError."""
     if is_absent(str(file)) and (is_script(str(file)) or has_arguments(str(file))):
@@ -232,13 +166,13 @@ def _submitted(federation: "Client", text: bytes, file: Path, key: str, strict: 
                ) -> JobView:
     """Submit a job; what was submitted is said at once, for the next may be refused."""
     job = federation.submit(text, key=key, file=str(file), strict=strict)
-    _warn(job)
+    warn(job)
     if output == Output.TABLE:
         echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}")
     return job
 
 
-def _warn(job: JobView) -> None:
+def warn(job: JobView) -> None:
     """Say what no machine is large enough for, and what to do about it."""
     remark([*(f"{job.id}: warning: {words}" for words in job.warnings),
             *[f"--strict refuses such a job; {HOW_LARGER}"][:len(job.warnings)]])
@@ -317,7 +251,7 @@ def run(
         remark([*([said] if said else []), *other_python(settings, [words], fields.get("env"))])
         with if_interrupted(lambda: f"interrupted; {SHOWN}"), Client(settings) as federation:
             job = federation.submit(text, file="run", strict=strict)
-            _warn(job)
+            warn(job)
             if detach:
                 echo(job.id)
                 return

@@ -10,18 +10,20 @@ import typer
 from subak import exit_codes
 from subak.cli.ending import OF_LIVE, CommandEndedError, without_live
 from subak.cli.live.options import if_interrupted
-from subak.cli.live.show import remark
+from subak.cli.live.show import agreed, remark
 from subak.errors import InputError
-from subak.live.client.settings import FOLDER
+from subak.live.client.settings import FOLDER, usual_folder
 from subak.report.console import echo
 
 READY_S, END_S = 120.0, 300.0  # that a detached federation has to be ready, and `subak down` waits for tasks
 
-FolderArgument = Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where all of it is kept.")]
+FolderArgument = Annotated[Path | None, typer.Argument(
+    metavar="[FOLDER]", show_default=False,
+    help=f"Where all of it is kept [default: the folder of SUBAK_FEDERATION, else ./{FOLDER}].")]
 
 
 def up(
-    folder: FolderArgument = Path(FOLDER),
+    folder: FolderArgument = None,
     clusters: Annotated[int | None, typer.Option(
         "--clusters", metavar="N", show_default=False,
         help="How many clusters, each with a standby [default: 2, or 1 for a single worker].")] = None,
@@ -51,7 +53,8 @@ def up(
     """Start a federation on this machine: two global masters, clusters with their standbys, workers.
 
     One worker has all cores of this machine, and 4/5 of its memory, for tasks. The first start creates the folder, with
-    a file for each process; later starts reuse it, and open jobs go on. All ports are on 127.0.0.1. A process that dies
+    a file for each process; later starts reuse it: tasks that wait wait on, and those that were stopped while they ran
+    start again from the beginning. All ports are on 127.0.0.1. A process that dies
     is restarted. Ctrl-C stops all in order: running tasks are stopped, and start again from the beginning at the next
     start; a second Ctrl-C kills. The exit code is 0 either way; of --detach 1 if
     no machine has joined.
@@ -65,6 +68,7 @@ def up(
       and none is hidden from a job.
     - `subak up --detach` leaves it running; `subak down` ends it.
     """
+    folder = usual_folder() if folder is None else folder
     lacking = [name for name in OF_LIVE if find_spec(name) is None]
     if lacking:  # before anything is made, and processes are started that cannot say so
         raise InputError(without_live(lacking))
@@ -110,20 +114,28 @@ def _detach(folder: Path) -> None:
 
 
 def down(
-    folder: FolderArgument = Path(FOLDER),
+    folder: FolderArgument = None,
     now: Annotated[bool, typer.Option("--now", help="Kill running tasks at once, without a grace period.")] = False,
+    yes: Annotated[bool, typer.Option(
+        "--yes", "-y", help="Do not ask first; it asks only at a terminal, and only while tasks run.")] = False,
 ) -> None:
-    """Stop the federation of a folder and wait until it has ended; no job is lost.
+    """Stop the federation of a folder; tasks that run start again from the beginning at the next `subak up`.
 
-    Running tasks are stopped, and start again from the beginning at the next `subak up`; waiting ones wait on.
+    It waits until all processes have ended. Tasks that wait wait on, and no job is lost.
 
     - `subak down` stops the one in ./subak-federation.
     - `subak down lab --now` does not wait for tasks that take long to end.
     """
     from subak.live.up.control import stop  # noqa: PLC0415
 
+    folder = usual_folder() if folder is None else folder
     with if_interrupted(lambda: f"interrupted; subak down {folder} waits again for its end"):
-        before = stop(folder, now, END_S)
+        before = stop(folder, now, END_S, lambda before: yes or _may_stop(before.would_stop()))
     for words in before.stopped():
         echo(words)
     echo(f"{folder}: all processes have ended; it keeps all jobs for the next subak up, until you delete it")
+
+
+def _may_stop(what_runs: str) -> bool:
+    """Whether a federation may be stopped: nothing runs in it, nobody is there to be asked, or somebody says yes."""
+    return not what_runs or not sys.stdin.isatty() or agreed(f"{what_runs}. Stop?")

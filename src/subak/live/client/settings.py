@@ -85,7 +85,8 @@ def _no_token(file: Path | None, home: Path | None, has_address: bool) -> str:
         return f"{named}: names no token; add token_file = \"...\""
     if has_address:
         return f"{TOKEN}: must be set beside {ADDRESS}"
-    return f"no federation runs from this folder: subak up --detach starts one; {FEDERATION}=FOLDER names another's"
+    return (f"no federation runs from this folder: there is no {Path(FOLDER, CLIENT).absolute()} of yours; subak up "
+            f"--detach starts one; {FEDERATION}=FOLDER names another's")
 
 
 def usual_file(environment: Mapping[str, str]) -> Path:
@@ -106,6 +107,11 @@ def usual_file(environment: Mapping[str, str]) -> Path:
     except OSError:
         pass
     return default_file(environment)
+
+
+def usual_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of `subak up` and `subak down` where none is named: that of SUBAK_FEDERATION, else one here."""
+    return Path(environment.get(FEDERATION) or FOLDER)
 
 
 def default_file(environment: Mapping[str, str]) -> Path:

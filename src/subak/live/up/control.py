@@ -3,12 +3,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from subak.errors import InputError, RunError
 from subak.live.agent.processes.proc import send
 from subak.live.client import read_settings
-from subak.live.client.settings import CLIENT
+from subak.live.client.settings import CLIENT, FEDERATION
 from subak.live.up.folder import READY, WORKER, WORKER_FILES, lines_after, runs_in
 from subak.live.up.picture import Picture, look
 
@@ -55,15 +56,18 @@ def picture_of(folder: Path) -> Picture:
         return Picture()
 
 
-def stop(folder: Path, at_once: bool, seconds: float) -> Picture:
+def stop(folder: Path, at_once: bool, seconds: float, may: Callable[[Picture], bool]) -> Picture:
     """End the federation that runs in a folder, and wait for its end; return how it stood before.
 
-    Raises InputError where none runs, RunError.
+    *may*: whether it is to be ended, as it stands. Raises InputError where none runs or it may not, RunError.
     """
     found = runs_in(folder)
     if found is None:
-        raise InputError(f"{folder}: no federation runs here")
+        raise InputError(f"no federation runs in {folder.absolute()}; subak down FOLDER, or {FEDERATION}=FOLDER, ends "
+                         "another's")
     before = picture_of(folder)
+    if not may(before):
+        raise InputError("nothing was stopped; --yes stops it without asking")
     send(found.pid, signal.SIGQUIT if at_once else signal.SIGTERM)
     until = time.monotonic() + seconds
     while found.is_there():

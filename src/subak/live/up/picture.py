@@ -11,7 +11,7 @@ from subak.live.client import Client, ClientSettings
 
 EVERY_S, TIMEOUT_S = 0.5, 2.0
 NO_MACHINE = "no machine has joined, so all tasks wait"
-AGAIN = "again from the beginning at subak up"
+AGAIN = "again from the beginning at the next subak up"
 
 
 class Picture(NamedTuple):
@@ -33,10 +33,17 @@ class Picture(NamedTuple):
                 *(f"worker {name}" for name in workers if name not in joined)]
 
     def of_before(self) -> list[str]:
-        """Say that jobs which were open before a start go on: a line, or none."""
+        """Say that jobs which were open before a start still are, and what their tasks do: a line, or none."""
         jobs = sum(queue.jobs for queue in self._top())
-        go, them = ("job from before goes", "it") if jobs == 1 else ("jobs from before go", "them")
-        return [f"{jobs:,} {go} on (subak list); subak cancel --all ends {them}"] if jobs else []
+        are, them = ("job from before is", "it") if jobs == 1 else ("jobs from before are", "them")
+        return [f"{jobs:,} {are} open (subak list): tasks that were stopped start again from the beginning; subak "
+                f"cancel --all ends {them}"] if jobs else []
+
+    def would_stop(self) -> str:
+        """Say that tasks run, and what becomes of them when all is ended; empty where none runs."""
+        tasks = sum(queue.running for queue in self._top())
+        run, start = ("task runs", "it starts") if tasks == 1 else ("tasks run", "they start")
+        return f"{tasks:,} {run}; {start} {AGAIN}" if tasks else ""
 
     def stopped(self) -> list[str]:
         """Say what becomes of tasks that run when all is ended: a line, or none."""
