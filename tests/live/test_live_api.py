@@ -134,7 +134,7 @@ def test_nothing_but_the_health_check_answers_without_the_token(serving, method,
     before = list(serving.services["g0"].calls)
     for token in ("", FOREIGN, wrong, new_token(JOIN), serving.token.upper(), serving.token[:-1], "x" * 5000, "é"):
         status, headers, body = ask(serving, method, with_values(path), token=token)
-        if path == "/v1/health":
+        if path in ("/v1/health", "/v1/ready"):
             assert status in (200, 204)
             continue
         assert status == 401, (method, path, token)
@@ -306,8 +306,11 @@ def test_a_full_disk_is_said_with_when_to_come_again(serving):
         assert (found[0], problem(found).code, found[1]["retry-after"]) == (503, "unavailable", "1")
         assert "disk is full" in problem(found).words
         assert json.loads(ask(serving, "GET", "/v1/health", token="")[2])["state"] == "refusing"
+        assert ask(serving, "GET", "/v1/health", token="")[0] == 200
+        assert ask(serving, "GET", "/v1/ready", token="")[0] == 503
     finally:
         serving.services["g0"].is_full = False
+    assert ask(serving, "GET", "/v1/ready", token="")[0] == 200
     assert submit(serving, "full")[0] == 201
 
 

@@ -41,8 +41,8 @@ MAY = {  # who may do what needs this, to a job that `own` has submitted to rese
     Need.SUBMIT: RUNS_OWN | {"other"}}
 # What each route needs, once more and by hand: a route that is new, or needs less, is seen here.
 NEEDS = {
-    Need.NOTHING: ["GET /v1/health"],
-    Need.READ: ["GET /v1/federation", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/history",
+    Need.NOTHING: ["GET /v1/health", "GET /v1/ready"],
+    Need.READ: ["GET /metrics", "GET /v1/federation", "GET /v1/jobs", "GET /v1/jobs/{id}", "GET /v1/jobs/{id}/history",
                 "GET /v1/jobs/{id}/tasks", "GET /v1/jobs/{id}/wait", "GET /v1/machines", "GET /v1/machines/{name}",
                 "GET /v1/masters", "GET /v1/queues", "GET /v1/tasks/{id}", "GET /v1/tasks/{id}/explain",
                 "GET /v1/tasks/{id}/history", "GET /v1/whoami"],

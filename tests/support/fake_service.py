@@ -493,6 +493,9 @@ class FakeService:
                        for machine in machines if machine.state == "ready" and not machine.cordoned)
         return [Free(amounts=dict(each), machines=count) for each, count in left.items()]
 
+    async def metrics(self):
+        return f"# TYPE subak_ready gauge\nsubak_ready {float(not self.is_full)}\n# EOF\n".encode()
+
     async def health(self):
         return Health(state="refusing", words="the disk is full") if self.is_full else Health(state="ready")
 
