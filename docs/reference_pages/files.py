@@ -72,7 +72,9 @@ def workload_folder() -> list[str]:
         "## A workload folder\n",
         inspect.cleandoc(workload.__doc__ or "").split("\n\n", 1)[1] + "\n",
         "`workload.toml` holds `resources` (a list of `{name, unit, of}`: amounts are multiples of `unit`, measured in "
-        "`of`) and `provenance` (name, origin, licence, notes). "
+        "`of`) and `provenance` (name, origin, licence, notes, and `calendar` where it is known which day "
+        "time 0 is: `epoch`, its seconds since 1970, and the `zone` of dates, absent where the trace's clocks name "
+        "none). "
         f"Shipped samples: {', '.join(f'`{name}`' for name in sample_names())}. Readers make such folders of "
         f"{', '.join(f'`{name}`' for name in READERS)}.\n",
         "`jobs.parquet`\n", *columns(workload, "JOB_COLUMNS"),

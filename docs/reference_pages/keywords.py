@@ -4,11 +4,12 @@ from typing import get_origin, get_type_hints
 import msgspec
 
 from subak.experiment.scenario import Scenario
-from subak.settings import declared, kind_of
+from subak.settings import WHEN, declared, kind_of
 
 WORDS = {float: "float", int: "int", str: "str", bool: "bool"}
 HEAD = '''"""The keyword arguments of `subak.run` and `subak.compare`. Written by `make docs`."""
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -39,4 +40,6 @@ def _kind(name: str) -> str:
     if get_origin(kind) is dict:
         return "Mapping[str, float]"
     optional = type(None) in getattr(get_type_hints(Scenario)[name], "__args__", ())
+    if declared(Scenario)[name].form == WHEN:
+        return f"float | str | date{' | None' * optional}"
     return WORDS[kind] + " | None" * optional  # type: ignore[index]

@@ -20,6 +20,7 @@ FEDERATED, OUTPUT = "A federation", "What is kept"
 HEADINGS = INPUT, TIME, FEDERATED, FAIR  # of scenarios, in their order; settings without a heading come last
 # what stands for a value in the help
 DURATION = "DURATION"  # such as 90, 30min or 1-02:30:00
+WHEN = "WHEN"  # such as 2d, or a date where the workload knows which day its time 0 is
 FILE = "FILE.toml"
 
 Rule = Callable[..., str]  # of a value: which rule it breaks, as in "from 0 to 1"; an empty text where it breaks none

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from polars.datatypes import DataType, DataTypeClass
 
+from subak.dates import Calendar
 from subak.errors import InputError, RunError, first_line
 from subak.output.places import refuse_bytes
 from subak.resources import Resource
@@ -26,13 +27,14 @@ class Rule(NamedTuple):
     column: str  # whose value is named where it is broken
 
 
-class Provenance(msgspec.Struct, frozen=True):
+class Provenance(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where data came from, on which terms, and what was dropped on the way."""
 
     name: str = "unnamed"
     origin: str = "not stated"
     licence: str = "not stated"
     notes: dict[str, Any] = msgspec.field(default_factory=dict)
+    calendar: Calendar | None = None  # None: nobody knows which day time 0 is
 
 
 def amount_columns(resources: tuple[Resource, ...]) -> dict[str, ColumnType]:

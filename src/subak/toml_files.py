@@ -1,4 +1,5 @@
 """Reads TOML files into a type, with worded errors, and writes them."""
+from collections.abc import Callable
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,11 +14,15 @@ from subak.quantities import read_seconds
 T = TypeVar("T")
 
 
-def read_toml(path: Path, kind: type[T]) -> T:
-    """Decode one TOML file into *kind*. Raises InputError with the place of the first mistake."""
+def read_toml(path: Path, kind: type[T], prepared: Callable[[Any], Any] | None = None) -> T:
+    """Decode one TOML file into *kind*, its document as *prepared* returns it.
+
+    Raises InputError with the place of the first mistake.
+    """
     recover(path)
     try:
-        return convert(msgspec.toml.decode(path.read_bytes()), kind)
+        document = msgspec.toml.decode(path.read_bytes())
+        return convert(document if prepared is None else prepared(document), kind)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:

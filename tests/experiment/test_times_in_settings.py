@@ -16,7 +16,7 @@ from subak.measures.energy.settings import Energy
 from subak.placement.lotes.settings import LotesSettings
 from subak.quantities import times_of
 from subak.queues.tree import TreeChange
-from subak.settings import DURATION
+from subak.settings import DURATION, WHEN
 from subak.simulator.failures.plan import FailurePlan, Rule
 from subak.simulator.federated.fault_plan import Crash, Cut, FaultPlan
 from subak.toml_files import convert, read_toml
@@ -94,13 +94,13 @@ def test_a_study_takes_durations():
 
 
 def test_lists_of_options_take_durations():
-    times = {name for name, option in OPTIONS.items() if option.setting.form == DURATION}
+    times = {name for name, option in OPTIONS.items() if option.setting.form in (DURATION, WHEN)}
     assert times == OPTIONS.keys() & (times_of(Scenario) | times_of(Federation))
     given = Given(until="1h,90", heartbeat="500ms,1m")
     points = points_of(study_from(given, ["megha"], None, None))
     assert sorted((each.scenario.until, each.scenario.federation.heartbeat) for each in points) == [
         (90.0, 0.5), (90.0, 60.0), (3600.0, 0.5), (3600.0, 60.0)]
-    with pytest.raises(InputError, match=r"--until: a duration must be .*, not '1 hour'"):
+    with pytest.raises(InputError, match=r"--until: a time must be .*, not '1 hour'"):
         study_from(Given(until="1h,1 hour"), ["megha"], None, None)
 
 

@@ -41,6 +41,7 @@ PATHS = ("absent.toml", "absent/absent.toml", "n" * 300 + ".toml", "W/jobs.parqu
 NAMES = ("x", "", ",", "../x", "first_fit", "FIRST-FIT", "first-fit+", "+", "+mch", "first-fit+no-such", "no-such+mch",
          "first-fit+mch+fifo", "megha+backfill", "mch+backfill", "absent.py:x", "W:x", "W/jobs.parquet:x", ".py:x", "x.py:",
          "first-fit first-fit", "lotes+backfill", "tetris+backfill", "greedy+fifo", "n" * 300 + ".py:x")
+DATES = ("2024-03-01", "2024-13-01", "2024-03-01T25:00", "0001-01-01", "9999-12-31T23:59Z", "2024-03-01T02:30+99:99", "2024-3-1")
 NEGATIVE = ("-1", "-0.001", "-inf")
 HUGE = ("1e308", "inf")
 # Values of the right type that an option refuses, beside those above.
@@ -48,7 +49,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
     "simulate": {
         "scheduler": NAMES, "seed": ("-1", "9223372036854775808"), "machines": ("-1", "10000001", "5"),
         "capacity": ("cpu", "=1", "cpu=", "cpu=x", "cpu=1", "cpu=nan", "", "=", "cpu==1"), "interval": ("0", *NEGATIVE, *HUGE[1:]),
-        "until": NEGATIVE, "slow_start": (*NEGATIVE, "1.01", *HUGE), "locality_wait": (*NEGATIVE, *HUGE, "3"), "search_seconds": (*NEGATIVE, *HUGE, "5"),
+        "until": (*NEGATIVE, *DATES), "measure_from": (*NEGATIVE, *DATES), "measure_until": DATES, "slow_start": (*NEGATIVE, "1.01", *HUGE), "locality_wait": (*NEGATIVE, *HUGE, "3"), "search_seconds": (*NEGATIVE, *HUGE, "5"),
         "search_moves": ("-1", "5"), "global_masters": ("0", "-1", "10001", "3"), "local_masters": ("-1", "10001", "3"),
         "heartbeat": ("0", *NEGATIVE, "5"), "delay": (*NEGATIVE, *HUGE, "0.1"), "service_scale": (*NEGATIVE, *HUGE, "2"),
         "service_profile": ("python", "x", ""), "updates": ("full", "x", ""), "placement": ("bins", "x", ""), "preemption": ("strict", "x", ""),
@@ -86,7 +87,7 @@ SPECIAL: dict[str, dict[str, tuple[str, ...]]] = {
     "explain": {"run": ("absent", "W", "x.tr", "", "./lotes", "n" * 300), "task": ("absent", "", "x.tr", "n" * 300),
                 "fleet": ("absent", "x.tr"), "classes": ("-1", "65"), "lotes": ("W/workload.toml",)},
     "convert": {"trace_format": ("x", "", "TR", "csv"), "source": ("absent", "W", "n" * 300),
-                "from_": (*NEGATIVE, "inf", "1e300"), "until": ("0", "-1", "-inf"), "model": ("block_bytes=1",),
+                "from_": (*NEGATIVE, "inf", "1e300", *DATES), "until": ("0", "-1", "-inf", *DATES), "model": ("block_bytes=1",),
                 "map_": ("arrival=a,run_time=b", "x"), "separator": (",", "x"), "columns": ("a,b", "a,a", "a,,b"),
                 "zone": ("Mars", "UTC", "+1"), "max_lost": ("x", "2", "-1", "nan", "5%%", "5%"),
                 "topology": ("x.tr",), "map_slots": ("3", "0"), "reduce_slots": ("3", "-1"), "rack_local": ("0.5", "nan", "inf", "3"), "off_rack": ("0", "-1", "inf"),

@@ -1,5 +1,6 @@
 """The keyword arguments of `subak.run` and `subak.compare`. Written by `make docs`."""
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -11,7 +12,7 @@ class Settings(TypedDict, total=False):
     """Keyword arguments of `run` and `compare`; docs/reference/scenario-file.md says what each means."""
 
     interval: float | None
-    until: float
+    until: float | str | date
     slow_start: float
     locality_wait: float
     search_seconds: float
@@ -25,8 +26,8 @@ class Settings(TypedDict, total=False):
     estimates: str
     load: float
     resample: str
-    measure_from: float | None
-    measure_until: float | None
+    measure_from: float | str | date | None
+    measure_until: float | str | date | None
     objectives: Sequence[str]
     energy: str | Path
     gangs: str

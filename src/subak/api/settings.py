@@ -11,12 +11,14 @@ import msgspec
 from subak.api.inputs import Inputs
 from subak.api.keywords import Settings
 from subak.errors import InputError, first_line
-from subak.experiment.scenario import Scenario
+from subak.experiment.moments import in_seconds
+from subak.experiment.scenario import WHENS, Scenario
 from subak.federation.settings import Federation
 from subak.nearest import did_you_mean
 from subak.placement.schedulers import Scheduler
 from subak.policy import policy
 from subak.policy_files import Given, named_scheduler
+from subak.workload.table import days_of
 
 AnyScheduler = str | Scheduler | Callable[..., int]
 """A scheduler by its name (`"first-fit+backfill"`, `"mine.py:reserved"`), made in `subak.policy`, or a placement."""
@@ -27,6 +29,7 @@ def scenario_of(
 ) -> Scenario:
     """Return the scenario of these runs, checked. Raises InputError for what no run could mean."""
     hints = get_type_hints(Scenario)
+    settings = in_seconds(dict(settings), WHENS, lambda: days_of(inputs.workload))
     values = {name: _converted(name, value, hints) for name, value in settings.items()}
     return msgspec.structs.replace(inputs.scenario, schedulers=[_named(each) for each in schedulers],
                                    seeds=[_seed(seed) for seed in seeds], **values)

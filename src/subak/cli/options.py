@@ -9,12 +9,14 @@ import msgspec
 import typer
 
 from subak.cli import completion
+from subak.dates import when_reader
 from subak.errors import InputError
-from subak.experiment.scenario import Scenario, read_scenario, refuse_unknown
+from subak.experiment.moments import dated
+from subak.experiment.scenario import WHENS, Scenario, read_scenario, refuse_unknown
 from subak.federation.settings import Federation
 from subak.quantities import read_seconds
 from subak.resources import parse_amounts, parse_numbers
-from subak.settings import DURATION, FILE, HEADINGS, INPUT, OUTPUT, Setting, declared, kind_of, usual
+from subak.settings import DURATION, FILE, HEADINGS, INPUT, OUTPUT, WHEN, Setting, declared, kind_of, usual
 from subak.toml_files import read_toml
 
 OverwriteOption = Annotated[bool, typer.Option(
@@ -50,9 +52,14 @@ class Option(NamedTuple):
         return typer.Option(
             *names, metavar=None if setting.form == FLAG else f"{setting.form},..." if as_list else setting.form,
             help=setting.help, rich_help_panel=setting.heading, show_default=setting.show_default and not as_list,
-            parser=read_seconds if setting.form == DURATION and not as_list else None,
+            parser=None if as_list else self.parser(names[0]),
             autocompletion=completion.words(setting.form.split("|")) if words else None,
             min=0 if self.kind is int and self.of is Scenario and not as_list else None)
+
+    def parser(self, word: str) -> Callable[[str], object] | None:
+        """Return what reads a text as a time, *word* first in its errors; None where the setting is none."""
+        parsers = {DURATION: read_seconds, WHEN: when_reader(word)}
+        return parsers.get(self.setting.form)
 
     def _given_as(self) -> object:
         return self.kind if self.setting.form == "WORKLOAD" or self.default is not None else self.kind | None  # type: ignore[operator]
@@ -95,6 +102,7 @@ def _options() -> dict[str, Option]:
 
 
 OPTIONS = _options()
+OPTION_WORDS = {name: f"--{name.replace('_', '-')}" for name in WHENS}
 MACHINES = ("fleet", "machines", "capacity", "scale", "remove", "add_machines")
 SCENARIO = "scenario"  # the option that stands for all others
 
@@ -169,7 +177,8 @@ def scenario_from(
     names = default_schedulers if schedulers is None else schedulers
     refuse_unknown(names)
     return msgspec.structs.replace(Scenario(), **{
-        **_values(given, Scenario), "federation": federation_from(given), "schedulers": names, "seeds": seeds or [1]})
+        **dated(_values(given, Scenario), OPTION_WORDS), "federation": federation_from(given), "schedulers": names,
+        "seeds": seeds or [1]})
 
 
 def machines_from(given: Given) -> Scenario:

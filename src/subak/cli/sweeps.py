@@ -10,8 +10,7 @@ from subak.cli.options import OPTIONS, Given, Option, takes_options
 from subak.errors import InputError
 from subak.experiment.study.document import Study, read_study, study_of
 from subak.federation.settings import Federation
-from subak.quantities import read_seconds
-from subak.settings import DURATION, changed_settings
+from subak.settings import changed_settings
 
 STUDY = ".toml"  # how the name of a study file ends
 
@@ -70,11 +69,12 @@ def _value(option: Option, value: object) -> object:
 
 def _number(option: Option, part: str) -> object:
     word = f"--{option.name.replace('_', '-')}"
-    if option.setting.form == DURATION:
+    parser = option.parser(word)
+    if parser is not None:
         try:
-            return read_seconds(part)
+            return parser(part)
         except InputError as error:
-            raise InputError(f"{word}: {error}") from None
+            raise InputError(f"{word}: {str(error).removeprefix(f'{word}: ')}") from None
     if option.kind is str:
         return part
     try:

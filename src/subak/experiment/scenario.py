@@ -9,6 +9,7 @@ import msgspec
 
 from subak.errors import InputError
 from subak.experiment.fleet_words import MACHINES_MAX, read_added, read_removed, refuse_scale
+from subak.experiment.moments import dated
 from subak.federation.settings import Federation
 from subak.measures.energy.settings import energy_names
 from subak.measures.objective import OF_MACHINES, read_objective
@@ -25,6 +26,7 @@ from subak.settings import (
     FILE,
     INPUT,
     TIME,
+    WHEN,
     Rule,
     Setting,
     Users,
@@ -128,11 +130,12 @@ class Scenario(RunSettings, kw_only=True):
         "|".join(RESAMPLES), INPUT, EVERY, one_of(RESAMPLES))] = AUTO
     measure_from: Annotated[Seconds | None, _MEASURE(
         "Start of the measured window: tasks that arrive from then on, and averages over time from then on "
-        "[default: the first arrival whose true time the workload shows].", DURATION,
+        "such as 2d, or 2024-03-01 if the workload knows its dates [default: the first arrival whose true time it "
+        "shows].", WHEN,
         rule=where(lambda begin: 0 <= begin < FOREVER, "0 s or later"))] = None
     measure_until: Annotated[Seconds | None, _MEASURE(
-        "End of the measured window; inf: the end of the run [default: the last arrival, which leaves out the "
-        "drain].", DURATION)] = None
+        "End of the measured window, likewise; inf: the end of the run [default: the last arrival, which leaves out "
+        "the drain].", WHEN)] = None
     objectives: Annotated[list[str], _MEASURE(
         "An objective, such as 'wait.p95 < 60s for queue=prod'; once for each. Measures: wait, turnaround, slowdown "
         "(of tasks), slurm_wait (of what Slurm calls a job), job_wait, completion and job_slowdown (of jobs), each as "
@@ -236,6 +239,7 @@ class Scenario(RunSettings, kw_only=True):
                              "leave out one of energy and interference")
 
 
+WHENS = {name: name for name, setting in declared(Scenario).items() if setting.form == WHEN}  # and their words
 PATHS = tuple(name for name, setting in declared(Scenario).items() if setting.is_path)
 
 
@@ -273,7 +277,7 @@ def settings_of(scenario: Scenario, scheduler: str) -> Federation:
 
 def read_scenario(path: Path) -> Scenario:
     """Read a scenario file; the paths in it are relative to its folder. Raises InputError with the mistake's place."""
-    return located_in(path.parent, read_toml(path, Scenario))
+    return located_in(path.parent, read_toml(path, Scenario, partial(dated, names=WHENS, here=path.parent)))
 
 
 def located_in(here: Path, scenario: Scenario) -> Scenario:

@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeVar
 
 import polars as pl
 
+from subak.dates import instant_words, span_words
 from subak.errors import InputError
 from subak.measures.runs import WindowFacts
-from subak.quantities import duration_text
 from subak.workload.stored import StoredWorkload, work_of
 from subak.workload.table import Workload
 
@@ -51,10 +51,13 @@ def window_of(
         usual = Window(first, last, ARRIVALS) if first < last else Window(first, float("inf"), AT_ONCE)
     window = Window(usual.begin if begin is None else begin, usual.end if end is None else end,
                     usual.why if begin is None and end is None else AS_GIVEN)
+    calendar = work.head.provenance.calendar
+    if window.why == AS_GIVEN and calendar is not None:
+        window = window._replace(why=f"{AS_GIVEN}: {span_words(window.begin, window.end, calendar)}")
     if not work.arrivals_between(window.begin, window.end):
-        raise InputError(f"measure_from, measure_until: no task arrives from {duration_text(window.begin)} to "
-                         f"{duration_text(window.end)}; they do from {duration_text(first)} to "
-                         f"{duration_text(last)}")
+        said = [instant_words(each, calendar) for each in (window.begin, window.end, first, last)]
+        raise InputError(f"measure_from, measure_until: no task arrives from {said[0]} to {said[1]}; they do from "
+                         f"{said[2]} to {said[3]}")
     return window
 
 

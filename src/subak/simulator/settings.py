@@ -13,7 +13,7 @@ from subak.placement.mapreduce.recipes import RECIPES, SearchSettings
 from subak.placement.schedulers import HOLD_BACK_AFTER, LOCALITY_WAIT, LOTES, Scheduler
 from subak.quantities import Seconds
 from subak.queues.orders import FAIR_ORDERS
-from subak.settings import DURATION, EVERY, FAIR, FILE, TIME, Setting, Users, refuse_unused, refuse_values, where
+from subak.settings import DURATION, EVERY, FAIR, FILE, TIME, WHEN, Setting, Users, refuse_unused, refuse_values, where
 from subak.simulator.estimate_words import FACTOR, parse_estimates
 
 FOREVER = math.inf
@@ -70,8 +70,8 @@ class RunSettings(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         "Length of the timeline's intervals [default: about 400 over the arrivals].", DURATION, TIME, EVERY,
         where(lambda seconds: math.isfinite(seconds) and seconds > 0, "a positive number of seconds"))] = None
     until: Annotated[Seconds, Setting(
-        "Stop at this instant, such as 5400, 1h30m, 2d or 1-02:30:00 [default: when everything has ended].", DURATION,
-        TIME, EVERY, where(lambda seconds: seconds >= 0, "0 seconds or more"))] = FOREVER
+        "Stop at this instant, such as 5400, 1h30m, 2d, 1-02:30:00 or a date [default: when everything has ended].",
+        WHEN, TIME, EVERY, where(lambda seconds: seconds >= 0, "0 seconds or more"))] = FOREVER
     slow_start: Annotated[float, Setting(
         "Tasks may start when this share of the tasks of their predecessor stage has ended. They hold their machine "
         "until all have ended, and copy available output meanwhile.", "SHARE", TIME, Users(_not_federated, all=True),

@@ -29,7 +29,8 @@ def at_load(workload: Workload, times: float) -> Workload:
     source, seen = workload.provenance, workload.observed
     remarks = {name: value for name, value in source.notes.get("remarks", {}).items() if name != TIME_0}
     provenance = msgspec.structs.replace(
-        source, origin=f"{source.origin}; at {times:g} times its load", notes={**source.notes, "remarks": remarks})
+        source, origin=f"{source.origin}; at {times:g} times its load", notes={**source.notes, "remarks": remarks},
+        calendar=None)
     return replace(
         workload, tasks=tasks_at_load(workload.tasks, times),
         observed=None if seen is None else Observed(seen.begin / times, seen.end / times), provenance=provenance)

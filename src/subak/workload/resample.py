@@ -186,7 +186,8 @@ def _of_days(workload: Workload, seed: int, begin: float, end: float) -> Workloa
         return replace(workload, provenance=provenance)
     chosen, shift = draw_days(trace.days, trace.arrival, trace.user, what, np.random.default_rng([seed, 1]))
     return replace(_gathered(workload, trace.job, chosen, shift),
-                   provenance=msgspec.structs.replace(provenance, origin=f"{provenance.origin}; days drawn anew"))
+                   provenance=msgspec.structs.replace(provenance, origin=f"{provenance.origin}; days drawn anew",
+                                                      calendar=None))
 
 
 def _gathered(workload: Workload, job: np.ndarray, chosen: np.ndarray, shift: np.ndarray) -> Workload:

@@ -170,6 +170,12 @@ def task_count(folder: Path) -> int:
     return int(_collected(folder, _scan(folder), pl.len()).item())
 
 
+def last_arrival(folder: Path) -> float:
+    """Return when the last task of a workload folder arrives, s; 0 where there is none. Raises InputError as above."""
+    found = _collected(folder, _scan(folder), pl.col("arrival").cast(pl.Float64, strict=False).max()).item()
+    return 0.0 if found is None else float(found)
+
+
 def open_workload(folder: Path, queues: Sequence[str] = ()) -> StoredWorkload:
     """Look over a workload folder, or the jobs of some queues in it, as `of_queues` does.
 

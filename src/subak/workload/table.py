@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from subak.dates import Days
 from subak.errors import InputError
 from subak.quantities import QUEUE_LEVELS_MAX
 from subak.resources import Resource, asked_units
@@ -120,6 +121,12 @@ class Workload:
         write_toml(_Header(self.resources, self.provenance, self.observed), folder / "workload.toml")
         for name, table in (("jobs", self.jobs), ("stages", self.stages), ("tasks", self.tasks)):
             write_table(table, folder / f"{name}.parquet")
+
+
+def days_of(workload: Workload) -> Days:
+    """Return which days a workload spans."""
+    last = workload.tasks["arrival"].max()
+    return Days(workload.provenance.calendar, 0.0 if last is None else float(last))  # type: ignore[arg-type]
 
 
 def slurm_jobs(gang_sizes: np.ndarray, tasks: int) -> int:

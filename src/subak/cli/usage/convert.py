@@ -1,17 +1,17 @@
 """Declares the arguments and help of `subak convert`."""
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 
 from subak.cli import completion
 from subak.cli.ending import loading
+from subak.dates import When, when_reader
 from subak.errors import InputError
 from subak.nearest import did_you_mean
-from subak.quantities import read_seconds
 from subak.resources import parse_numbers
-from subak.settings import DURATION
+from subak.settings import WHEN
 from subak.workload.readers import ALIASES, FORMATS
 from subak.workload.readers.options import (
     Amounts,
@@ -82,11 +82,12 @@ def convert(
         help="google2011, google2019: the machines at time 0; or every machine with its last capacity (Table 1 of "
              "LoTES); or machines that join and leave during the run.")] = "at-start",
     from_: Annotated[float, typer.Option(
-        "--from", parser=read_seconds, metavar=DURATION, help="Keep tasks that arrive at or after this time, such as "
-                                                              "90, 30min or 1-12:00:00.")] = 0.0,
+        "--from", parser=when_reader("--from"), metavar=WHEN,
+        help="Keep tasks that arrive at or after this time, such as 90, 30min, 1-12:00:00 or the date 2024-03-01.",
+    )] = 0.0,
     until: Annotated[float, typer.Option(
-        parser=read_seconds, metavar=DURATION, help="Keep tasks that arrive before this time [default: no end].",
-        show_default=False)] = float("inf"),
+        parser=when_reader("--until"), metavar=WHEN, show_default=False,
+        help="Keep tasks that arrive before this time [default: no end].")] = float("inf"),
     model: Annotated[list[str] | None, typer.Option(
         metavar="NAME=NUMBER", show_default=False,
         help=f"swim: a parameter of the model that makes tasks of bytes, such as block_bytes=64e6; once for each. "
@@ -142,7 +143,7 @@ def convert(
         raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {trace_format!r}"
                          + did_you_mean(trace_format, FORMATS))
     options = Options(resubmissions=resubmissions, censored=censored, fleet=fleet,
-                      arrival_min=from_, arrival_end=until, shuffle=shuffle, slots=slots, computer=computer,
+                      **_slice(from_, until), shuffle=shuffle, slots=slots, computer=computer,
                       batch=batch, unfinished=unfinished, topology=str(topology or ""), map_slots=map_slots,
                       reduce_slots=reduce_slots, rack_local=rack_local, off_rack=off_rack, columns=tuple(map_ or ()),
                       separator=separator, gang=gang, amounts=amounts, blanks=blanks, zone=zone,
@@ -158,6 +159,12 @@ def convert(
         command.preview(trace_format, source, options)
     else:
         command.convert(trace_format, source, out, options, overwrite)
+
+
+def _slice(begin: When, end: When) -> dict[str, Any]:
+    """Return the options of a slice whose ends are seconds or dates."""
+    return {("from_date" if isinstance(begin, str) else "arrival_min"): begin,
+            ("until_date" if isinstance(end, str) else "arrival_end"): end}
 
 
 def _share(option: str, text: str) -> float:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from subak.errors import InputError, first_line
-from subak.experiment.scenario import Scenario, located_in
+from subak.experiment.moments import dated
+from subak.experiment.scenario import WHENS, Scenario, located_in
 from subak.experiment.study.document import TABLES, Axis, Study
 from subak.toml_files import convert
 
@@ -53,7 +54,7 @@ def _scenario(study: Study, places: tuple[int, ...]) -> Scenario:
             nested[key] = value
     with named(study.axes, places):
         try:
-            scenario = convert(nested, Scenario)
+            scenario = convert(dated(nested, WHENS, study.here), Scenario)
         except msgspec.ValidationError as error:
             raise InputError(first_line(error)) from None
     return scenario if study.here is None else located_in(study.here, scenario)

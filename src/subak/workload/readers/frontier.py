@@ -15,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
+from subak.dates import UTC_NAME, calendar_at
 from subak.resources import AMOUNT_MAX, Resource
 from subak.tables import Provenance
 from subak.workload.readers.conversion import (
@@ -28,7 +29,7 @@ from subak.workload.readers.conversion import (
 )
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import instant_text
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.rows import workload_of_rows
 from subak.workload.readers.swf_lines import Form, Part, counts_of, header_of, read_parts, row_columns, with_rulings
 from subak.workload.table import TIME_0
@@ -44,14 +45,18 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read a file, plain or compressed. Raises InputError when too much of it cannot be read, naming the line."""
     parts = read_parts(source, FORM, advance)
     jobs = pl.concat(_sized(part) for part in parts)
+    header = header_of(parts)
+    start = _start(header)
+    calendar = None if start is None else calendar_at(start, UTC_NAME)
+    options = options.placed(calendar, float(jobs["submit"].max() or 0.0))  # type: ignore[arg-type]
     ruled = with_rulings(jobs, [], options)
     all_kept, loads = kept_load(ruled, source, "jobs", RESOURCES, options)
     kept = all_kept.sort("submit", maintain_order=True)
     accounts = (account_of("jobs", ruled),)
-    remarks = _remarks(jobs, kept, header_of(parts))
+    remarks = _remarks(jobs, kept, start)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}: {ORIGIN}", LICENCE,
-                            notes(accounts, remarks, chosen))
+                            notes(accounts, remarks, chosen), calendar)
     refuse_too_many(float(kept["count"].sum()), source)
     rows = kept.select("count", "cpu", "gpu", gang=pl.lit(True), **row_columns())
     return Conversion(workload_of_rows(rows, RESOURCES, provenance), None, accounts, remarks,
@@ -59,7 +64,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
 
 
 READER = Reader("a file of Frontier's traces, SWF with 21 fields", single_file, read,
-                frozenset({"arrival_min", "arrival_end", "max_lost"}))
+                frozenset({*DATED, "max_lost"}))
 
 
 def _sized(part: Part) -> pl.DataFrame:
@@ -75,7 +80,13 @@ def _sized(part: Part) -> pl.DataFrame:
     return part.faults.onto(sized)
 
 
-def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, header: dict[str, str]) -> dict[str, int | float | str]:
+def _start(header: dict[str, str]) -> float | None:
+    """Return the instant of time 0, s since 1970, where the file's header says it."""
+    start = header.get("UnixStartTime", "")
+    return float(start) if start.isascii() and start.isdigit() and len(start) < 12 else None
+
+
+def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, start: float | None) -> dict[str, int | float | str]:
     gpus = pl.col("gpus")
     counts = counts_of(jobs, kept, FORM) | {
         "jobs whose GPUs are unknown (they ask for none)": kept.filter(gpus < 0).height,
@@ -84,6 +95,5 @@ def _remarks(jobs: pl.DataFrame, kept: pl.DataFrame, header: dict[str, str]) -> 
         "jobs that share nodes with others": kept.filter(pl.col("mode") != "excl").height,
     }
     said: dict[str, int | float | str] = {name: count for name, count in counts.items() if count}
-    start = header.get("UnixStartTime", "")
-    when = {TIME_0: instant_text(float(start))} if start.isascii() and start.isdigit() and len(start) < 12 else {}
+    when = {} if start is None else {TIME_0: instant_text(start)}
     return {**said, **when, "fleet": "none written: the trace does not say how many nodes there are"}

@@ -3,6 +3,7 @@ from typing import Literal
 
 import msgspec
 
+from subak.dates import Calendar, seconds_of
 from subak.errors import InputError
 from subak.resources import AMOUNT_MAX
 
@@ -16,11 +17,15 @@ Computer = Literal["nodes", "one-machine"]
 Amounts = Literal["allocated", "requested"]
 Blanks = Literal["zero", "unknown"]
 
+SLICE = frozenset({"arrival_min", "arrival_end"})  # options of readers that cut a slice
+DATED = SLICE | {"from_date", "until_date"}  # and know which day their time 0 is
+
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What a user may choose about a conversion; a reader names those it knows.
 
-    ``arrival_min`` and ``arrival_end`` cut the slice of tasks that arrive in [arrival_min, arrival_end), in seconds.
+    ``arrival_min`` and ``arrival_end`` cut the slice of tasks that arrive in [arrival_min, arrival_end), in seconds;
+    ``from_date`` and ``until_date`` are dates in their place, which `placed` turns into seconds.
     ``model`` holds parameters by name, for a format that needs a model to become a workload. ``map_slots`` and
     ``reduce_slots`` are those of a machine, ``topology`` the name of a file, empty for none. ``gang``: the tasks of one
     row of a table start together.
@@ -31,6 +36,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     fleet: FleetChoice = "at-start"
     arrival_min: float = 0.0
     arrival_end: float = float("inf")
+    from_date: str = ""  # empty: none is given
+    until_date: str = ""
     model: dict[str, float] = {}
     batch: bool = False
     shuffle: Shuffle = "ignored"
@@ -65,6 +72,22 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         if not 1 <= self.rack_local <= self.off_rack < float("inf"):
             raise InputError("--rack-local, --off-rack: must be finite numbers, 1 or more, the second no less than the "
                              f"first, not {self.rack_local:g} and {self.off_rack:g}")
+
+    def placed(self, calendar: Calendar | None, last: float) -> "Options":
+        """Return the options with seconds in the place of dates; *last* is the trace's last arrival, in seconds.
+
+        Raises InputError where the trace has no calendar, and for a date outside of its days.
+        """
+        names = {"from_date": ("--from", "arrival_min"), "until_date": ("--until", "arrival_end")}
+        found: dict[str, object] = {}
+        for name, (option, field) in names.items():
+            when = getattr(self, name)
+            if when and calendar is None:
+                raise InputError(f"{option}: must be a time since the trace's begin such as 2d, not {when}: this trace "
+                                 "has no dates")
+            if when:
+                found |= {field: seconds_of(option, when, calendar, last), name: ""}
+        return msgspec.structs.replace(self, **found)
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

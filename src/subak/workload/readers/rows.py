@@ -100,6 +100,12 @@ def since_first(table: pl.DataFrame, *names: str) -> tuple[pl.DataFrame, float]:
     return table.with_columns(pl.col(*names) - origin), origin
 
 
+def last_of(table: pl.DataFrame) -> float:
+    """Return the last arrival of a table that `since_first` counted, s."""
+    last = table["arrival"].max()
+    return 0.0 if last is None else float(last)  # type: ignore[arg-type]
+
+
 def workload_of_rows(
     rows: pl.DataFrame, resources: tuple[Resource, ...], provenance: Provenance,
     constraints: Sequence[list[dict[str, str]]] = (), observed: Observed | None = None,

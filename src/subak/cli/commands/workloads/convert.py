@@ -14,11 +14,12 @@ from subak.report.console import Console, bars, echo, waiting
 from subak.report.number_text import counted
 from subak.workload.readers import READERS
 from subak.workload.readers.conversion import Account, Conversion, Reader, Shown
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, SLICE, Options
 from subak.workload.readers.rows import NEVER_STARTED
 from subak.workload.table import SLURM_JOBS, Workload, slurm_jobs
 
-OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map", "names": "--columns"}
+OPTION_NAMES = {"arrival_min": "--from", "arrival_end": "--until", "columns": "--map", "names": "--columns",
+                "from_date": "--from", "until_date": "--until"}
 SACCT = "sacct"
 FIRST_TASKS_SHOWN = LINES_SHOWN = 3
 
@@ -65,6 +66,9 @@ def _refuse_unknown(name: str, reader: Reader, options: Options) -> None:
     for option, value in chosen.items():
         if value != default[option] and option not in reader.options:
             flag = OPTION_NAMES.get(option, "--" + option.replace("_", "-"))
+            if option in DATED - SLICE:
+                raise InputError(f"{flag}: must be a time since the trace's begin such as 2d, not {value}: the format "
+                                 f"{name} has no dates")
             raise InputError(f"{flag}: has no meaning for the format {name}")
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import polars as pl
 
+from subak.dates import UTC_NAME, Calendar, calendar_at
 from subak.errors import InputError
 from subak.quantities import SECOND_UNITS
 from subak.workload.table import TIME_0
@@ -145,6 +146,11 @@ def clock_remarks(kept: pl.DataFrame, origin: float) -> dict[str, str]:
         if len(rows):
             said[f"instants in {words}"] = rows_said(rows)
     return said
+
+
+def calendar_of(rows: pl.DataFrame, origin: float, zone: str) -> Calendar | None:
+    """Return the calendar of instants that `Clocks` read, whose time 0 is *origin*; *zone* was named, or is empty."""
+    return calendar_at(origin, "" if rows["zoneless"].any() else zone or UTC_NAME)
 
 
 def rows_said(rows: pl.DataFrame) -> str:

@@ -36,6 +36,7 @@ from typing import Any
 
 import polars as pl
 
+from subak.dates import UTC_NAME, calendar_at
 from subak.errors import InputError
 from subak.resources import Resource
 from subak.tables import Provenance
@@ -47,7 +48,7 @@ from subak.workload.readers.kubernetes.affinity import Places, Predicate
 from subak.workload.readers.kubernetes.nodes import fleet_of
 from subak.workload.readers.kubernetes.objects import Item, Node, Pod, PodStatus, items_of
 from subak.workload.readers.kubernetes.requests import Amounts, effective, in_unit_of, resources_of
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.rows import NEVER_STARTED, SEEN_BEFORE, usual_rules, workload_of_rows
 from subak.workload.readers.rulings import KEPT, Ruling, with_ruling
 from subak.workload.table import OUTCOMES, TIME_0
@@ -75,13 +76,17 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     asked = [effective(pod.spec, item.where) for item, pod in _of_pods(pods)]
     resources = resources_of(asked)
     sets: dict[tuple[Predicate, ...], int] = {}
-    ruled = _with_rulings(_table(pods, places, sets), _amounts(pods, asked, resources), resources, options)
+    table = _table(pods, places, sets)
+    first, last = table.select(first=pl.min("arrival"), last=pl.max("arrival")).row(0)
+    calendar = calendar_at(float(first), UTC_NAME)
+    options = options.placed(calendar, float(last) - float(first))
+    ruled = _with_rulings(table, _amounts(pods, asked, resources), resources, options)
     kept, loads = kept_load(ruled, source, "pods", tuple(resources.values()), options, "item")
     accounts, dropped = _accounts(items, nodes, used, ruled)
     remarks = _remarks(kept, pods, ruled, places, used)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "censored": options.censored}
     provenance = Provenance(source.name.split(".")[0], f"{source.name}: pods as kubectl prints them", LICENCE,
-                            notes(accounts, remarks, chosen))
+                            notes(accounts, remarks, chosen), calendar)
     texts = [[{"attribute": name, "operator": operator, "value": value} for name, operator, value in each]
              for each in sets]
     workload = workload_of_rows(kept, tuple(resources.values()), provenance, texts)
@@ -90,7 +95,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
 
 
 READER = Reader("pods as kubectl get pods --output=json prints them: a file, or a folder of *.json; nodes among them "
-                "are the fleet", json_files, read, frozenset({"arrival_min", "arrival_end", "censored", "max_lost"}))
+                "are the fleet", json_files, read, frozenset({*DATED, "censored", "max_lost"}))
 
 
 def _of_pods(items: list[Item]) -> Iterator[tuple[Item, Pod]]:

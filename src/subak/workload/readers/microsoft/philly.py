@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
+from subak.dates import calendar_at
 from subak.errors import InputError
 from subak.fleet.table import Fleet, make_fleet
 from subak.resources import Resource
@@ -38,7 +39,7 @@ from subak.workload.readers.files.delimited import Dialect, text_rows
 from subak.workload.readers.files.json_text import converted, json_values
 from subak.workload.readers.files.stream import Advance, Block, refuse_lines, refuse_missing
 from subak.workload.readers.files.times import instant_text, known, number, stamp_seconds
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.rows import NEVER_STARTED, SEEN_BEFORE, since_first, usual_rules, workload_of_rows
 from subak.workload.readers.rulings import KEPT, Ruling, ruling, with_ruling
 from subak.workload.table import OUTCOMES, QUEUES_ARE, TIME_0
@@ -107,23 +108,27 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     """Read a log and its machines. Raises InputError naming the line or the job of the first mistake."""
     paths = files(source)
     log = _log(paths[0], advance)
+    first, last = log.jobs.select(first=pl.min("submitted"), last=pl.max("submitted")).row(0)
+    origin = float(first)
+    calendar = calendar_at(origin, "")
+    options = options.placed(calendar, float(last) - origin)
     ruled, attempts = _with_rulings(log, options)
     kept, loads = kept_load(ruled, paths[0], "jobs", RESOURCES, options, "job")
-    origin = float(log.jobs["submitted"].min())  # type: ignore[arg-type]
     accounts: tuple[Account, ...] = (account_of("jobs", ruled), _attempt_account(attempts, ruled))
     machines = _machines(paths[1], advance) if len(paths) > 1 else None
     remarks = _remarks(kept, machines, origin)
     if machines is not None:
         accounts += (account_of("machines", machines),)
     chosen = {"from": options.arrival_min, "until": options.arrival_end}
-    provenance = Provenance("philly", f"file {paths[0].name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen))
+    provenance = Provenance("philly", f"file {paths[0].name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen),
+                            calendar)
     workload = workload_of_rows(kept, RESOURCES, provenance)
     fleet = None if machines is None else _fleet(machines.filter(ruling=KEPT), provenance)
     return Conversion(workload, fleet, accounts, remarks, dropped_of("jobs", ruled, paths[0]), loads=loads)
 
 
 READER = Reader("cluster_job_log of Microsoft's Philly traces, or the folder that holds it; cluster_machine_list "
-                "beside it is the fleet", files, read, frozenset({"arrival_min", "arrival_end", "max_lost"}))
+                "beside it is the fleet", files, read, frozenset({*DATED, "max_lost"}))
 
 
 # Rows

@@ -26,6 +26,7 @@ from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import (
     Clocks,
+    calendar_of,
     clock_remarks,
     known,
     names_zone,
@@ -33,12 +34,13 @@ from subak.workload.readers.files.times import (
     refuse_zone,
     stamp_seconds,
 )
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.rows import (
     FAULTY,
     NEVER_STARTED,
     add_amounts,
     again,
+    last_of,
     since_first,
     usual_rules,
     workload_of_rows,
@@ -63,18 +65,20 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
     if not tables:
         raise InputError(f"{source}: has no jobs")
     table, origin = since_first(pl.concat(tables), "arrival", "recorded_start")
+    options = options.placed(calendar_of(table, origin, options.zone), last_of(table))
     ruled = _with_rulings(table, options)
     kept, loads = kept_load(ruled, source, "jobs", RESOURCES, options)
     accounts = (account_of("jobs", ruled),)
     remarks = _remarks(kept, origin)
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "zone": options.zone}
-    provenance = Provenance("helios", f"file {source.name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen))
+    provenance = Provenance("helios", f"file {source.name}: {ORIGIN}", LICENCE, notes(accounts, remarks, chosen),
+                            calendar_of(kept, origin, options.zone))
     workload = workload_of_rows(kept, RESOURCES, provenance)
     return Conversion(workload, None, accounts, remarks, dropped_of("jobs", ruled, source), loads=loads)
 
 
 READER = Reader("cluster_log.csv of one of SenseTime's Helios clusters", single_file, read,
-                frozenset({"arrival_min", "arrival_end", "zone", "max_lost"}))
+                frozenset({*DATED, "zone", "max_lost"}))
 
 
 def _jobs(rows: Rows, options: Options) -> pl.DataFrame:

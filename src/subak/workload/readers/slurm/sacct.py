@@ -48,8 +48,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from subak.dates import UTC_NAME, Calendar
 from subak.errors import InputError
-from subak.quantities import MINUTE_S
+from subak.quantities import MINUTE_S, duration_text
 from subak.resources import Resource
 from subak.tables import Provenance
 from subak.workload.days import HOUR_S
@@ -59,6 +60,7 @@ from subak.workload.readers.files.faults import Faults, Rows
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import (
     Clocks,
+    calendar_of,
     clock_remarks,
     clock_seconds,
     instant_text,
@@ -69,12 +71,13 @@ from subak.workload.readers.files.times import (
     refuse_zone,
     stamp_seconds,
 )
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.rows import (
     FAULTY,
     NEVER_STARTED,
     add_amounts,
     add_times,
+    last_of,
     since_first,
     usual_rules,
     workload_of_rows,
@@ -134,6 +137,7 @@ def accounting(source: Path, tables: list[pl.DataFrame], left: tuple[str, ...], 
     if not tables:
         raise InputError(f"{source}: has no jobs")
     table, first = since_first(_of_clusters(pl.concat(tables)), "arrival", "recorded_start")
+    options = options.placed(calendar_of(table, first, options.zone), last_of(table))
     ruled = _with_rulings(table, options)
     kept, loads = kept_load(ruled, source, "lines", RESOURCES, options)
     dropped = dropped_of("jobs", ruled, source)
@@ -146,13 +150,13 @@ def accounting(source: Path, tables: list[pl.DataFrame], left: tuple[str, ...], 
     chosen = {"from": options.arrival_min, "until": options.arrival_end, "amounts": options.amounts,
               "zone": options.zone}
     provenance = Provenance(origin.name, f"file {source.name}: {origin.said}", origin.licence,
-                            notes(accounts, remarks, chosen))
+                            notes(accounts, remarks, chosen), calendar_of(kept, first, options.zone))
     workload = workload_of_rows(kept, resources, provenance)
     return Conversion(workload, None, accounts, remarks, dropped, loads=loads)
 
 
 READER = Reader("a file that Slurm's sacct --parsable2 printed", single_file, read,
-                frozenset({"arrival_min", "arrival_end", "amounts", "zone", "max_lost"}))
+                frozenset({*DATED, "amounts", "zone", "max_lost"}))
 
 
 def _refuse_unnamed(source: Path) -> None:
@@ -303,7 +307,7 @@ def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
         said["estimates"] = NO_ESTIMATES
     if len(clusters) > 1:
         said["clusters (their jobs and queues begin with the name)"] = listed(tuple(clusters))
-    said |= clock_remarks(kept, origin) | _begins(kept, origin)
+    said |= clock_remarks(kept, origin) | _begins(kept, origin, options.zone)
     said |= seen(kept, origin, RESOURCES)
     if ignored:
         said["TRES that are not modelled"] = listed(tuple(ignored))
@@ -312,7 +316,7 @@ def _remarks(kept: pl.DataFrame, left: tuple[str, ...], origin: float,
     return said | {"fleet": "none written: the accounting does not say which machines there are"}
 
 
-def _begins(kept: pl.DataFrame, origin: float) -> dict[str, str]:
+def _begins(kept: pl.DataFrame, origin: float, zone: str) -> dict[str, str]:
     """Say when a dump begins, where jobs came long before: sacct -S lists of those only who had not ended by then."""
     ended = kept.filter(pl.col("outcome") != "CENSORED")
     first = ended.select((pl.col("recorded_start") + pl.col("run_time")).min()).item()
@@ -321,10 +325,18 @@ def _begins(kept: pl.DataFrame, origin: float) -> dict[str, str]:
         return {}
     before = kept.filter(pl.col("arrival") < first)["job"].n_unique()
     at = instant_text(origin + first).removesuffix("+00:00" if kept["zoneless"].any() else "")
-    minutes = math.ceil(first / MINUTE_S)
+    begin = _minute(first, origin, calendar_of(kept, origin, zone))
     return {DUMP_BEGINS: f"{at}, with its first end: of the {hours:,.1f} h before it lists only jobs that had not "
                          f"ended ({before:,}). Others ran then, too, so its waits are too short: --measure-from "
-                         f"{minutes // 60}h{minutes % 60}m leaves that time out of what is measured"}
+                         f"{begin} leaves that time out of what is measured"}
+
+
+def _minute(seconds: float, origin: float, calendar: Calendar | None) -> str:
+    """Return the first whole minute from so many seconds after time 0 on, as --measure-from reads it."""
+    whole = math.ceil((origin + seconds) / MINUTE_S) * MINUTE_S - origin
+    date = "" if calendar is None else calendar.text(whole).removesuffix("T00:00:00").removesuffix(":00")
+    zone = "" if calendar is None or calendar.zone in ("", UTC_NAME) else f" ({calendar.zone})"
+    return date + zone if date else duration_text(whole)
 
 
 def _amounts_said(kept: pl.DataFrame, options: Options) -> str:

@@ -24,7 +24,7 @@ from subak.workload.readers.files.delimited import Dialect, column_names, text_r
 from subak.workload.readers.files.faults import Rows
 from subak.workload.readers.files.stream import Advance, single_file
 from subak.workload.readers.files.times import number
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.slurm.sacct import Origin, accounting, jobs_of
 from subak.workload.readers.started import NO_VALUES, limit
 
@@ -55,7 +55,7 @@ def read(source: Path, options: Options, advance: Advance) -> Conversion:
 
 
 READER = Reader("slurm-log.csv of MIT Supercloud, or another job table of Slurm's database", single_file, read,
-                frozenset({"arrival_min", "arrival_end", "amounts", "max_lost"}))
+                frozenset({*DATED, "amounts", "max_lost"}))
 
 
 def _as_sacct(rows: Rows) -> Rows:

@@ -60,6 +60,7 @@ from subak.workload.readers.files.stream import Advance, refuse_lines, single_fi
 from subak.workload.readers.files.times import (
     DURATION_UNITS,
     Clocks,
+    calendar_of,
     clock_remarks,
     clock_seconds,
     format_seconds,
@@ -71,11 +72,12 @@ from subak.workload.readers.files.times import (
     refuse_zone,
     stamp_seconds,
 )
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.rows import (
     FAULTY,
     NEVER_STARTED,
     add_amounts,
+    last_of,
     since_first,
     usual_rules,
     workload_of_rows,
@@ -143,6 +145,8 @@ def read(source: Path, options: Options, advance: Advance, submissions: Submissi
     resources = _resources(columns)
     read_rows = pl.concat(tables)
     table, origin = _counted(read_rows if submissions is None else submissions.onto(read_rows), units)
+    zone = zoned(units["arrival"])[1] or options.zone
+    options = options.placed(None if origin is None else calendar_of(table, origin, zone), last_of(table))
     ruled = _with_rulings(table, columns, resources, options)
     word = "row" if is_parquet(source) else "line"
     kept, loads = kept_load(ruled, source, "rows", resources, options, word)
@@ -159,14 +163,14 @@ def read(source: Path, options: Options, advance: Advance, submissions: Submissi
               "blanks": options.blanks, "zone": options.zone,
               "map": [_said(column, units) for column in columns.values()]}
     provenance = Provenance(source.name.split(".")[0], f"file {source.name}", "not stated",
-                            notes(accounts, remarks, chosen))
+                            notes(accounts, remarks, chosen),
+                            None if origin is None else calendar_of(kept, origin, zone))
     workload = workload_of_rows(kept, resources, provenance)
     return Conversion(workload, None, accounts, remarks, dropped, understood, loads=loads)
 
 
 READER = Reader("a file of any table of jobs, CSV or Parquet; --map says which column is what", single_file, read,
-                frozenset({"columns", "separator", "gang", "blanks", "names", "zone", "max_lost", "arrival_min",
-                           "arrival_end"}))
+                frozenset({"columns", "separator", "gang", "blanks", "names", "zone", "max_lost", *DATED}))
 
 
 def _dialect(source: Path, options: Options) -> Dialect:

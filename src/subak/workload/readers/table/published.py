@@ -11,7 +11,7 @@ from subak.tables import Provenance
 from subak.workload.readers.conversion import Conversion, Reader
 from subak.workload.readers.files.delimited import Dialect, column_names
 from subak.workload.readers.files.stream import Advance, single_file
-from subak.workload.readers.options import Options
+from subak.workload.readers.options import DATED, Options
 from subak.workload.readers.table.jobs import read
 from subak.workload.readers.table.submissions import Beside, submissions_of
 
@@ -45,9 +45,10 @@ def reader_of(table: Published) -> Reader:
         remarks = found.remarks | (table.beside.absent if table.beside and not jobs else {})
         origin = f"file {' and '.join(each.name for each in (path, *jobs))}: {table.origin}"
         said = Provenance(table.name, origin, table.licence,
-                          {**found.workload.provenance.notes, "remarks": remarks})
+                          {**found.workload.provenance.notes, "remarks": remarks},
+                          found.workload.provenance.calendar)
         return replace(found, workload=replace(found.workload, provenance=said), remarks=remarks)
 
     zones = ("zone",) if table.has_clocks else ()
     return Reader(table.summary, files, read_it,
-                  frozenset({"blanks", "max_lost", "arrival_min", "arrival_end", *zones}))
+                  frozenset({"blanks", "max_lost", *DATED, *zones}))
