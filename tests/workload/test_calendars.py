@@ -259,7 +259,7 @@ def test_scenario_files_take_dates(folder):
         scenario = read_scenario(path)
         assert (scenario.measure_from, scenario.measure_until, scenario.until) == (BEGIN, END, 3 * DAY)
     path.write_text('workload = "W"\nmeasure_from = "2023-01-01"\n')
-    with pytest.raises(InputError, match=r"s.toml: measure_from: must be a date from 2024-03-28 to 2024-04-01 \(by the"):
+    with pytest.raises(InputError, match=r"s.toml: measure_from: must be a date from 2024-03-28 to 2024-04-01"):
         read_scenario(path)
 
 
