@@ -104,6 +104,8 @@ COMMANDS = (
            "subak.cli.live.store:app", panel=LIVE),
     _live("init", "init",
           "Write a folder for each host of a federation: files, certificates, tokens and systemd units."),
+    _live("doctor", "doctor",
+          "Look at this host's part of a federation and say what is wrong: files, certificates, network, clock."),
     Listed("ca", "Make a certificate authority, issue and revoke certificates of a federation's processes.",
            "subak.cli.live.ca:app", panel=LIVE),
     Listed("reproduce", "Print a paper's figures beside what is measured here, and draw its charts.",

@@ -18,6 +18,7 @@ from subak.federation.messages import GLOBAL_MASTER, LOCAL_MASTER
 from subak.live import identities
 from subak.live.config import TlsEntry, split_address
 from subak.live.identities import Identity, identity_in
+from subak.live.private_files import read_private
 from subak.live.role.layout import STANDBYS, Peer
 from subak.live.tokens import TokenHash
 
@@ -126,6 +127,8 @@ class CertificateTrust:
     def _load(self) -> None:
         from subak.live.certificates import read_revoked  # noqa: PLC0415  (as above)
 
+        if read_private(self.key) is None:  # raises for one that others may read
+            raise InputError(f"{self.key}: No such file or directory")
         revoked = read_revoked(self.list) if self.list is not None else frozenset()
         try:
             for context in (self.server, self.client, self.people):
