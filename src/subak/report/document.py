@@ -84,7 +84,7 @@ def _svg(spec: str) -> str:
 
 @contextmanager
 def unchecked() -> Iterator[None]:
-    """Let Altair take charts as they are: that it looks at every part takes longer than to draw; tests let it."""
+    """Let Altair check a chart once, when it is written, and not each of its parts: that takes longer than to draw."""
     with alt.utils.schemapi.debug_mode(False):
         yield
 

@@ -93,12 +93,14 @@ def remarks(found: FairShares) -> list[str]:
 
 def _write(found: FairShares, folder: Path) -> None:
     from subak.report.charts import fair_shares as charts  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+    from subak.report.document import unchecked  # noqa: PLC0415  (as above)
     from subak.reproduce.page import Section, drawn, page  # noqa: PLC0415  (as above)
 
     inner = np.array([node for node in range(1, len(found.tree)) if found.tree.children[node]], np.int64)
-    made = {"leaves": charts.share_chart(found, found.tree.leaves, "Shares of the queues without children"),
-             "queues": charts.share_chart(found, inner, "Shares of the queues above others"),
-             "errors": charts.error_chart(found)}
+    with unchecked():
+        made = {"leaves": charts.share_chart(found, found.tree.leaves, "Shares of the queues without children"),
+                "queues": charts.share_chart(found, inner, "Shares of the queues above others"),
+                "errors": charts.error_chart(found)}
     if not inner.size:
         del made["queues"]
     sections = [Section("All queues", _words(found))]

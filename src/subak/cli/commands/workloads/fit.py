@@ -38,8 +38,9 @@ def fit(
 
 def _draw(found: Fit, chart: Path) -> None:
     from subak.report.charts.fit import fit_chart  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+    from subak.report.document import unchecked  # noqa: PLC0415  (as above)
 
-    with waiting("Drawing"):
+    with unchecked(), waiting("Drawing"):
         write_chart(fit_chart(f"Fit of {found.parameters.name.removesuffix('-like')}", found.comparisons), chart)
 
 

@@ -40,7 +40,9 @@ def inspect(text: str, largest: int, chart: Path | None, as_json: bool) -> None:
     with waiting(f"Reading {text}"):
         inspection = _inspection(path, largest)
     if chart is not None:  # before anything is printed: who reads the output may go away
-        with waiting("Drawing"):
+        from subak.report.document import unchecked  # noqa: PLC0415  (slow to import, and most calls draw nothing)
+
+        with unchecked(), waiting("Drawing"):
             write_chart(_chart(inspection, path), chart)
         echo(f"Wrote {chart}", err=True)
     if as_json:
