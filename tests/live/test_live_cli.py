@@ -19,6 +19,7 @@ from serving import Serving
 from subak.cli import app
 from subak.cli.live import jobs, up
 from subak.cli.live.change import _show
+from subak.cli.live.commands import COMMAND_SIZE
 from subak.cli.live.hints import hint
 from subak.cli.live.next_steps import _place
 from subak.cli.live.options import Output
@@ -26,9 +27,10 @@ from subak.cli.live.show import cores_text
 from subak.cli.live.side_by_side import LabelledWriter, Labels
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
-from subak.live.api.models import STANDS, Event, Free, JobView, StageView, TaskCounts, TaskState
+from subak.live.api.models import STANDS, Event, Free, JobView, NewPerson, StageView, TaskCounts, TaskState
 from subak.live.client.transport import Transport
-from subak.live.jobfile.command import FEED, from_script
+from subak.live.jobfile.command import from_script
+from subak.live.jobfile.wrapped import FEED
 from subak.live.role.global_master import history
 from subak.live.tokens import PEOPLE, new_token
 from subak.live.up.folder import Home
@@ -918,6 +920,81 @@ def test_list_and_describe(serving, run, write):
     assert re.search(r"g0-0\.1 +failed +m0 +1 +4 +exit code 4", out)
     assert "exit code  4" in run("describe", "g0-0.1")[1]
     assert "cpu 4/4" in run("describe", "m0")[1]
+
+
+def fact(out, name):
+    """Return what stands behind a name in what describe prints."""
+    return re.search(rf"^{name}  +(.*?) *$", out, re.MULTILINE)[1]
+
+
+def test_describe_shows_what_a_job_runs(serving, run, write, tmp_path, monkeypatch):
+    """And of its environment only the names: values may be secret."""
+    monkeypatch.chdir(tmp_path)
+    write("import sys\n", "train.py"), write("#!/usr/bin/env python3\nimport sys\n", "sent.py")
+    run("run", "--detach", "-e", "API_KEY=hush", "train.py", "--lr", "0.1", "--note", "two words")
+    command = f"python3 {tmp_path}/train.py --lr 0.1 --note 'two words'"
+    for id in ("train", "g0-0.0"):
+        out = run("describe", id)[1]
+        assert fact(out, "command") == command
+        assert fact(out, "folder") == str(tmp_path)
+        assert "API_KEY" in out and "hush" not in out
+    run("submit", "sent.py")
+    assert fact(run("describe", "sent")[1], "command") == "/usr/bin/env python3 (its script of 2 lines is in the job)"
+    stages = "stages: [{name: a, command: [x, 1]}, {name: b, command: [y, 2]}]\n"
+    run("submit", write(job(name="two", more=stages).replace("command: ['true']\n", "")))
+    out = run("describe", "two")[1]
+    assert (fact(out, "command of a"), fact(out, "command of b")) == ("x 1", "y 2")
+    assert fact(run("describe", "g0-2.1")[1], "command") == "y 2"
+    run("run", "--detach", "--name", "long", "--", "echo", "x" * 900)
+    out = re.sub(r"\s", "", run("describe", "long")[1])
+    assert re.search("x{9,}", out)[0] == "x" * (COMMAND_SIZE - len("echo ") - 1) and "x\u2026" in out
+
+
+def test_a_rerun_is_described_by_what_it_runs(serving, run, write):
+    service = serving.services["g0"]
+    run("submit", write(job("[python3, sweep.py, --seed, '7']", "sweep", "tasks: 3\nresources: {cpu: 10m}\n")))
+    for id in ("g0-0", "g0-1"):
+        for index, code in enumerate((1, 1, 0)[:service.jobs_by_id[id].spec.task_count]):
+            serving.do(service.finish(f"{id}.{index}", code if id == "g0-0" else index))
+        run("rerun", "--failed", id)
+    assert fact(run("describe", "g0-2")[1], "command") == "python3 sweep.py --seed 7"
+    assert run("list")[1].count("--seed 7") == 3
+
+
+def test_a_list_shows_arguments_where_jobs_share_a_name(serving, run, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys.modules[__name__], "COLUMNS", 80)
+    write("", "train.py"), write("", "other.py")
+    run("run", "--detach", "other.py", "--alone")
+    assert "arguments" not in run("list")[1]
+    for rate in ("0.1", "0.2"):
+        run("run", "--detach", "--cpu", "0.1", "train.py", "--lr", rate)
+    lines = run("list")[1].splitlines()
+    assert lines[0].split()[-2:] == ["arguments", "reason"]
+    assert [line for line in lines if "--alone" in line] == []
+    assert [re.search(r"--lr \S+", line)[0] for line in lines if " train " in line] == ["--lr 0.2", "--lr 0.1"]
+    assert len(lines) == 4 and all(len(line) <= 80 for line in lines), lines
+    for rate in ("0.1", "0.2"):
+        run("run", "--detach", "--cpu", "0.1", "other.py", "--data", "a-long-name.csv", "--lr", rate)
+    out = run("list", "--name", "other")[1]
+    assert "\u2026 --lr 0.2 " not in out  # one has other words
+    assert "--data a-long-name.\u2026" in out
+    run("cancel", "g0-0"), run("cancel", "g0-3"), run("cancel", "g0-4")
+    assert "\u2026 --lr 0.2 " in run("list", "--name", "other", "--limit", "2")[1]
+    asked = []
+    monkeypatch.setattr("subak.live.client.Client.file", lambda self, id: asked.append(id) or 1 / 0)
+    assert run("list", "-o", "json")[0] == 0 and not asked
+
+
+def test_commands_of_others_are_not_shown_to_who_may_not_look_into_their_jobs(serving, run, write, monkeypatch):
+    for _ in range(2):
+        run("submit", write(job("[sleep, '60']", "theirs")))
+    made = serving.do(serving.services["g0"].add_person(NewPerson(name="ada", role="reader"), "admin"))
+    monkeypatch.setenv("SUBAK_TOKEN", made.token)
+    code, out, _ = run("describe", "g0-0")
+    assert code == 0 and "shown only to whoever submitted it" in out and "sleep" not in out
+    code, out, _ = run("list")
+    assert code == 0 and "arguments" not in out and out.count("theirs") == 2
 
 
 def test_eight_jobs_are_eight_lines_of_80_columns(serving, run, write, monkeypatch):

@@ -1,13 +1,14 @@
 """`subak list`, `subak describe`, `subak history`: show the state and history of jobs and tasks."""
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 from msgspec import structs
 
+from subak.cli.live.commands import arguments_by_id, facts_of
 from subak.cli.live.named import job_or_task, named
 from subak.cli.live.options import (
     ANY,
@@ -41,13 +42,15 @@ from subak.cli.live.show import (
 from subak.errors import InputError
 from subak.live.api.errors import NotFoundError
 from subak.live.api.models import ID_PATTERN, NAME_PATTERN, Event, JobState, JobView, MachineView, TaskView
-from subak.report.console import echo
+from subak.report.console import Console, echo
 from subak.report.number_text import NOTHING, count_text, counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
 
 TASKS_SHOWN = 20
+ARGUMENTS = "arguments"
+ARGUMENTS_SIZE, NARROW, NARROW_SIZE = 40, 120, 20  # characters of arguments in a list; in a terminal of fewer columns
 BEGAN, ATTEMPT_STOPPED = "began", "attempt stopped"  # words of events
 Standing = Literal[JobState, "finished", "failed", "cancelled", "timed-out", "lost"]
 STATES = get_args(JobState)
@@ -72,7 +75,8 @@ def list(  # the name of the command
 ) -> None:
     """List jobs of all masters, the latest first.
 
-    The last column says why a job waits or did not finish.
+    The last column says why a job waits or did not finish. Where jobs share a name, a column shows their arguments, of
+    those that you may look into; subak describe shows the whole command.
 
     - `subak list` lists the latest 40.
     - `subak list --queue research --state running` lists running jobs of the queue research.
@@ -87,22 +91,37 @@ def list(  # the name of the command
         outcome = "" if state is None or state in STATES else state.replace("-", " ")
         found = federation.jobs(queue=queue, state="" if outcome else state or "", name=name, limit=limit + 1,
                                 outcome=outcome, user=user)
-    is_cut, found = len(found.items) > limit, structs.replace(found, items=found.items[:limit])
-    now, cut = time.time(), False
-    if not show(found, output):
-        cut = show_table(("job", "name", "queue", "state", "tasks", "open", f"submitted {zone_text(now)}", "took",
-                          "reason"), [_row(job, now) for job in found.items], ("tasks", "open", "took"), is_cut=True)
+        is_cut, found = len(found.items) > limit, structs.replace(found, items=found.items[:limit])
+        size = NARROW_SIZE if Console().width < NARROW else ARGUMENTS_SIZE
+        arguments = arguments_by_id(federation, found.items, size) if output == Output.TABLE else {}
+    cut = not show(found, output) and _show_list(found.items, arguments, time.time())
     items = found.items if output == Output.TABLE else ()
     remark([*([f"only the latest {limit:,}: --limit {10 * limit} lists more"] if is_cut else []), *found.unreachable,
             *why_full(items), *how_larger(job.reason for job in items),
             *(["reasons are cut to the width of the terminal: subak describe JOB has all"] if cut else [])])
 
 
-def _row(job: JobView, now: float) -> tuple[str, ...]:
+def _show_list(jobs: Sequence[JobView], arguments: Mapping[str, str], now: float) -> bool:
+    """Print a line for each job; return whether a reason was cut.
+
+    Arguments, if any, take the place of columns that say the same of all jobs.
+    """
+    rows = [_row(job, now, arguments.get(job.id, "")) for job in jobs]
+    left_out = {"queue": len({job.queue for job in jobs}) == 1, "open": all(job.tasks == 1 for job in jobs)}
+    has_arguments = any(arguments.values())
+    head = ("job", "name", "queue", "state", "tasks", "open", f"submitted {zone_text(now)}", "took", ARGUMENTS,
+            "reason")
+    kept = [place for place, name in enumerate(head) if (has_arguments and not left_out.get(name)) or (
+        not has_arguments and name != ARGUMENTS)]
+    return show_table([head[place] for place in kept], [[row[place] for place in kept] for row in rows],
+                      ("tasks", "open", "took"), is_cut=True)
+
+
+def _row(job: JobView, now: float, arguments: str) -> tuple[str, ...]:
     over = sum(getattr(job.counts, name) for name in ("finished", "failed", "cancelled", "timed_out", "lost"))
     return (job.id, job.name, job.queue, standing(job.state, job.outcome), count_text(job.tasks),
             count_text(job.tasks - over), short_time_text(job.submitted, now), took_text(job.started, job.ended),
-            job.reason)
+            arguments, job.reason)
 
 
 def describe(
@@ -113,7 +132,7 @@ def describe(
 ) -> None:
     """Show everything about a job, a task or a machine.
 
-    - `subak describe g0-17` shows the job's stages, its failed tasks, then others that have not finished.
+    - `subak describe g0-17` shows the job's command, its stages, its failed tasks, then others that have not finished.
     - `subak describe g0-17.3 -o yaml` shows task 3 of it, as YAML.
     """
     with opened(client) as federation:
@@ -123,7 +142,7 @@ def describe(
         if isinstance(found, MachineView):
             _show_machine(found)
         elif isinstance(found, TaskView):
-            _show_task(found, _stopped(federation, found))
+            _show_task(found, _stopped(federation, found), facts_of(federation, found.job, found.stage))
         else:
             _show_job(federation, found)
 
@@ -144,6 +163,7 @@ def _show_job(federation: "Client", job: JobView) -> None:
     show_facts(f"{job.id} {job.name}: {standing(job.state, job.outcome)}", [
         ("queue", job.queue), ("why", job.reason), ("user", job.user), ("priority", str(job.priority or "")),
         ("tasks", counts_text(job.counts)), ("labels", ", ".join(f"{key}={text}" for key, text in job.labels.items())),
+        *facts_of(federation, job.id),
         ("submitted", time_text(job.submitted)), ("started", time_text(job.started)), ("ended", time_text(job.ended)),
     ])
     remark(how_larger([job.reason]))
@@ -173,9 +193,9 @@ def _stopped(federation: "Client", task: TaskView) -> int:
     return sum(event.what == ATTEMPT_STOPPED for event in federation.history(task.id)) if task.lost else 0
 
 
-def _show_task(task: TaskView, stopped: int) -> None:
+def _show_task(task: TaskView, stopped: int, runs: Sequence[tuple[str, str]]) -> None:
     show_facts(f"{task.id}: {standing(task.state, task.outcome)}", [
-        ("why", task.reason), ("queue", task.queue), ("stage", task.stage), ("machine", task.machine),
+        ("why", task.reason), ("queue", task.queue), ("stage", task.stage), *runs, ("machine", task.machine),
         ("attempts", count_text(task.attempts)), ("signal" if task.signal else "exit code", _ending(task)),
         ("preempted", counted(task.preempted, "time") if task.preempted else ""),
         ("stopped", f"{counted(stopped, 'time')}, with its machine" if stopped else ""),

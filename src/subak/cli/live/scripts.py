@@ -10,15 +10,13 @@ from subak.cli.live.job_options import OPTIONS_OF_JOBS
 from subak.errors import InputError
 from subak.json_type import Json
 from subak.live.jobfile.spec import INTERPRETERS
+from subak.live.jobfile.wrapped import renumbered
 
 # Python keeps back what it prints to a file until it has 8 KiB; so does Python that make or torchrun begins.
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
 FIRST_LINE_BYTES = 4096  # of a script, that are looked at for its first line
 
 HOW_TO_ADD_ARGUMENTS = "a script with arguments is submitted by subak run --detach train.py --epochs 3"
-# Hands a command the number that stands at the place of its own: $1 says how many there are.
-RENUMBERED = ('count=$1; shift; eval "SUBAK_TASK_INDEX=\\${$((SUBAK_TASK_INDEX + 1))}"; export SUBAK_TASK_INDEX; '
-              'shift "$count"; exec "$@"')
 NEAR = 0.75  # of 1, how alike two names are where one is meant by the other
 
 
@@ -84,8 +82,7 @@ def only_tasks(file: dict[str, Json], tasks: Sequence[int]) -> dict[str, Json]:
     """Return a job file of one stage that runs only *tasks* of it; each finds its own number in SUBAK_TASK_INDEX."""
     stages = file.get("stages")
     stage: Any = stages[0] if isinstance(stages, list) else file
-    less = {**stage, "tasks": len(tasks),
-            "command": ["/bin/sh", "-c", RENUMBERED, "sh", str(len(tasks)), *map(str, tasks), *stage["command"]]}
+    less = {**stage, "tasks": len(tasks), "command": renumbered(tasks, stage["command"])}
     return {**file, "stages": [less]} if isinstance(stages, list) else less
 
 

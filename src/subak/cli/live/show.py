@@ -76,7 +76,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Seq
     for name in columns:
         head = rich.text.Text("\n").join(map(Text, name.split("\n")))
         table.add_column(head, justify="right" if name in right else "left", header_style="bold",
-                         no_wrap=name in ("job", "task", "machine", "queue"), overflow="fold")
+                         no_wrap=name in ("job", "task", "machine", "queue", "arguments"), overflow="fold")
     for row in lines:
         last = row[-1] if room is None or len(row[-1]) <= room else f"{row[-1][:room - 1]}…"
         table.add_row(*(Text(text, STYLES.get(text, "")) for text in (*row[:-1], last)))
@@ -95,6 +95,8 @@ def show_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
     console = Console()
     console.print(Text(title, "bold"))
     table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(overflow="fold")  # so that of a long path nothing is left out
     for name, value in facts:
         if value:
             table.add_row(Text(name, "dim"), Text(value))

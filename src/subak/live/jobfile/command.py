@@ -11,15 +11,11 @@ from subak.live.jobfile import tree
 from subak.live.jobfile.leaves import NAME_SIZE
 from subak.live.jobfile.read import job_of_tree
 from subak.live.jobfile.spec import INTERPRETERS, JobSpec
+from subak.live.jobfile.wrapped import fed
 
 SHEBANG = b"#!"
 PYTHON = re.compile(r"(python|pypy)[0-9.]*")
 INTERPRETER = re.compile(rf"{PYTHON.pattern}|sh|bash|dash|zsh|Rscript|julia|perl|ruby|node|env")
-# The machine has no copy of the script. The shell hands the text, its $0, to the interpreter as an open file, and makes
-# way for it: signals and exit codes are the script's own, and nothing is left behind.
-FEED = 'exec "$@" /dev/fd/3 3<<SCRIPT\n$0\nSCRIPT\n'
-# Python looks for modules beside a script where it lies, first of all, and not beside /dev/fd/3.
-BESIDE = 'PYTHONPATH=$1${PYTHONPATH:+:$PYTHONPATH}; export PYTHONPATH; shift; '
 
 
 def from_script(data: bytes, file: str, folder: str = "", **said: Json) -> JobSpec:
@@ -42,9 +38,8 @@ def from_script(data: bytes, file: str, folder: str = "", **said: Json) -> JobSp
         raise InputError(f"{file}:1: must name an interpreter by its path, such as #!/bin/sh, not {first!r}")
     name = said.pop("name", None) or _name([PurePath(file).stem])
     is_python = any(PYTHON.fullmatch(PurePath(word).name) for part in interpreter for word in part.split())
-    beside = [folder] if is_python and folder and ":" not in folder else []
-    return from_command(["/bin/sh", "-c", (BESIDE if beside else "") + FEED, text, *beside, *interpreter], name=name,
-                        **said)
+    beside = folder if is_python and ":" not in folder else ""
+    return from_command(fed(text, beside, interpreter), name=name, **said)
 
 
 def from_command(words: Sequence[str], *, name: str | None = None, labels: Mapping[str, str] | None = None,
