@@ -207,6 +207,7 @@ class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     listen: str = ""  # HOST:PORT on this host; left out: as in the federation's file
     tls: TlsEntry | None = None  # left out: a join token, and nothing is encrypted
     plaintext: bool = False  # whether it may speak in clear over a network
+    socket: str = ""  # a file, where users of this host ask without a token; left out: people.sock in `data`
 
 
 class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):

@@ -49,6 +49,9 @@ def add(
     token_file: Annotated[Path | None, typer.Option(
         "--token-file", metavar="FILE", show_default=False,
         help="A new file, of mode 600, for the token [default: standard output].")] = None,
+    on_host: Annotated[bool, typer.Option(
+        "--on-host", help="Make no token: NAME is a user of the global masters' hosts, and asks over their "
+                          "sockets.")] = False,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
 ) -> None:
@@ -57,18 +60,24 @@ def add(
     - `subak people add ada --role submitter --queue research --expires 90d --token-file ada.token`
     - `subak people add lab --role submitter --queue research --all-of-subtree` may cancel all jobs of research.
     - `subak people add dashboard --role reader`
+    - `subak people add ada --role submitter --queue research --on-host` needs no token on the host of a global master:
+      `SUBAK_ADDRESS=unix:/srv/subak/g0/people.sock`.
     """
     if not PERSON.fullmatch(name):
         raise InputError(f"NAME: must be letters, digits and . _ @ -, 64 at most, not {name!r}")
     if token_file is not None and token_file.exists():
         raise InputError(f"{token_file}: exists already; a token is written to a new file")
+    if on_host and token_file is not None:
+        raise InputError("--token-file: goes without --on-host, which makes no token")
     with opened(client, "subak people list shows whether the token was made") as federation:
         made = federation.add_person(name, role, queues=tuple(queue or ()), all_jobs=all_of_subtree,
-                                     valid_s=_seconds(expires))
+                                     valid_s=_seconds(expires), on_host=on_host)
     if token_file is not None:
         write_token(token_file, made.token, PEOPLE)
     if output != Output.TABLE:
         show(made.holder if token_file is not None else made, output)
+    elif on_host:
+        echo(f"{_words(made.holder)}: asks over the sockets of global masters")
     elif token_file is None:
         echo(made.token)
         remark([f"token {made.holder.id} of {_words(made.holder)}; it is not shown again"])
@@ -99,7 +108,7 @@ def list_tokens(limit: LimitOption = 1000, output: OutputOption = Output.TABLE, 
         found = federation.people(limit)
     if not show(found, output):
         show_table(("token", "name", "role", "queues", "state", "made", "by", "expires"), [
-            (each.id, each.name, each.role, _queues(each), each.state, time_text(each.made), each.made_by,
+            (f"{each.id}{' (none)' if each.on_host else ''}", each.name, each.role, _queues(each), each.state, time_text(each.made), each.made_by,
              NEVER if each.expires is None else time_text(each.expires)) for each in found])
 
 

@@ -14,6 +14,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from subak.live.api.errors import ForbiddenError, ServiceError, UnauthorizedError, UnavailableError
+from subak.live.api.host_socket import holder, name_of
 from subak.live.api.models import ID_PATTERN
 from subak.live.api.problems import TYPE, body_of, headers_of
 from subak.live.api.service import Service
@@ -54,7 +55,8 @@ class Guarded:
         if kind == "lifespan":
             await self.app(scope, receive, send)
         elif kind == "http":
-            found, connection = self._holder(scope), scope.get("state", {}).get(CONNECTION)
+            connection = scope.get("state", {}).get(CONNECTION)
+            found = self._holder(scope, None if connection is None else connection.uid)
             if connection is None:
                 await self._answer(scope, receive, send, found)
                 return
@@ -81,7 +83,7 @@ class Guarded:
     async def _write_down(self, audit: Audit, caller: Caller, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request that may change something, and write down who asks and how it ends."""
         who, code = caller.who, NO_OUTCOME
-        line = Line("", 0.0, who.name, who.role, who.id, str((scope.get("client") or ("",))[0]),
+        line = Line("", 0.0, who.name, who.role, who.id, _origin(scope),
                     f"{scope['method']} {scope['path']}", _object_of(scope["path"]))
         try:
             request = audit.begin(line)
@@ -104,20 +106,28 @@ class Guarded:
             except OSError as error:
                 log.error("the audit log lacks the outcome %d of request %s: %s", code, request, error.strerror)
 
-    def _holder(self, scope: Any) -> Identity | str:
-        """Return who holds the token that a request carries, once; or why nobody does."""
+    def _holder(self, scope: Any, uid: int | None) -> Identity | str:
+        """Return who holds the token that a request carries, once, or is the user *uid*; or why nobody does."""
         given = _authorizations(scope)
+        if not given and uid is not None:
+            user = holder(self.people, uid)
+            return user if isinstance(user, str) else _in_force(user)
         if not given:
             return "a token is needed, as in Authorization: Bearer TOKEN"
         scheme, _, token = given[0].decode("latin-1").partition(" ")
         found = self.people.holder(token.strip()) if len(given) == 1 and scheme.lower() == "bearer" else None
         if found is None:
             return "a token is needed, as in Authorization: Bearer TOKEN; this one is not that of this federation"
-        state = found.state(time.time())
-        if state == "valid":
-            return found
-        return f"token {found.id} of {found.name} {'was revoked' if state == 'revoked' else 'has expired'}: an admin " \
-               "makes another with `subak people add`"
+        return _in_force(found)
+
+
+def _in_force(found: Identity) -> Identity | str:
+    """Return who asks, or why it is nobody any more."""
+    state = found.state(time.time())
+    if state == "valid":
+        return found
+    ended = "was revoked" if state == "revoked" else "has expired"
+    return f"token {found.id} of {found.name} {ended}: an admin makes another with `subak people add`"
 
 
 def caller_of(scope: Scope) -> Caller:
@@ -164,6 +174,14 @@ def _words(handler: BaseRouteHandler) -> str:
     """Return what a route does, as its summary says."""
     summary = str(getattr(handler, "summary", "") or handler.handler_name)
     return f"`{summary[0].lower()}{summary[1:]}`"
+
+
+def _origin(scope: Any) -> str:
+    """Return from where a request comes: an address, or a user of this host."""
+    connection = scope.get("state", {}).get(CONNECTION)
+    if connection is not None and connection.uid is not None:
+        return f"user {name_of(connection.uid)}"
+    return str((scope.get("client") or ("",))[0])
 
 
 def _object_of(path: str) -> str:

@@ -269,6 +269,7 @@ class NewPerson(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     role: Role
     queues: tuple[Annotated[str, Meta(max_length=1024)], ...] = ()  # to which it may submit, each with all below it
     all_jobs: bool = False  # whether it may change and read all jobs of these, not only its own
+    on_host: bool = False  # no token: it is the user of this name on a master's host
     valid_s: Annotated[float, Meta(ge=0, le=VALID_S_MAX)] = 0.0  # until it expires; 0: never
 
 
@@ -280,6 +281,7 @@ class TokenView(Struct, frozen=True, kw_only=True):
     role: Role
     queues: tuple[str, ...] = ()
     all_jobs: bool = False
+    on_host: bool = False  # it has no token, and is a user of a master's host
     state: Literal["valid", "expired", "revoked"] = "valid"
     made: Time | None = None
     made_by: str = ""
@@ -288,7 +290,7 @@ class TokenView(Struct, frozen=True, kw_only=True):
 
 
 class MadeToken(Struct, frozen=True, kw_only=True):
-    """A token that was just made: it is shown here, and never again."""
+    """A token that was just made: it is shown here, and never again; empty of a user of a master's host."""
 
     token: str
     holder: TokenView

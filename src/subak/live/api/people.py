@@ -1,4 +1,5 @@
 """Makes, lists and revokes tokens: the same for every service, which says how a change becomes known."""
+import os
 import time
 from collections.abc import Callable
 
@@ -6,15 +7,16 @@ from msgspec import structs
 
 from subak.live.api.errors import InvalidError, NotFoundError, RefusedError
 from subak.live.api.models import MadeToken, NewPerson, Page, TokenView
-from subak.live.people.identity import FIRST, IDENTITIES_MAX, OPERATOR, SUBMITTER, Identity, People, id_of
-from subak.live.tokens import PEOPLE, hash_of, new_token
+from subak.live.people.identity import FIRST, IDENTITIES_MAX, ON_HOST, OPERATOR, SUBMITTER, Identity, People, id_of
+from subak.live.tokens import PEOPLE, TokenHash, hash_of, new_token
 
 
 def token_view(identity: Identity, now: float) -> TokenView:
     """Return a token as people see it."""
     return TokenView(
         id=identity.id, name=identity.name, role=identity.role,  # type: ignore[arg-type]
-        queues=identity.queues, all_jobs=identity.all_jobs, state=identity.state(now), made=identity.made or None,
+        queues=identity.queues, all_jobs=identity.all_jobs, on_host=identity.is_on_host,
+        state=identity.state(now), made=identity.made or None,
         made_by=identity.made_by, expires=identity.expires or None, revoked=identity.revoked or None)
 
 
@@ -31,8 +33,8 @@ def made(people: People, asked: NewPerson, by: str, note: Callable[[Identity], N
     if len(people.of_hash) > IDENTITIES_MAX:
         raise RefusedError(f"there are {IDENTITIES_MAX:,} tokens, and may be no more: those that were revoked, or have "
                            "expired, are forgotten after 30 days")
-    token, now = new_token(PEOPLE), time.time()
-    kept = hash_of(token)
+    token, now = "" if asked.on_host else new_token(PEOPLE), time.time()
+    kept = hash_of(token) if token else TokenHash(f"{ON_HOST}:{os.urandom(32).hex()}")
     identity = Identity(id_of(kept), asked.name, asked.role, tuple(path.rstrip("/") or "/" for path in asked.queues),
                         asked.all_jobs, kept.text, now, by, now + asked.valid_s if asked.valid_s else 0.0)
     note(identity)

@@ -6,6 +6,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -21,6 +22,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from subak.errors import RunError
 from subak.live.api.guard import DOCUMENT, Guarded, allowed, caller_of
+from subak.live.api.host_socket import HostSocket
 from subak.live.api.problems import HANDLERS
 from subak.live.api.routes import ROUTES
 from subak.live.api.service import Service
@@ -85,10 +87,11 @@ class HttpServer:
 
     def __init__(self, service: Service, token: TokenHash, settings: ServerSettings,
                  tls: ssl.SSLContext | None = None, say: Callable[[str], None] = lambda words: None,
-                 audit: Audit | None = None) -> None:
+                 audit: Audit | None = None, own: Path | None = None) -> None:
         """*token*: that of the first admin; all others are in `service.people`.
 
-        *tls*: by which it speaks, left out: in clear; *say*: where it says that it waits for its address.
+        *tls*: by which it speaks, left out: in clear; *say*: where it says that it waits for its address;
+        *own*: a socket for users of this host.
         """
         self.settings, self.say, self.scheme = settings, say, "http" if tls is None else "https"
         service.people.begin_with(token)
@@ -101,6 +104,7 @@ class HttpServer:
             ssl_context_factory=None if tls is None else lambda config, default: tls,
         ))
         self._running: asyncio.Task[None] | None = None
+        self._own = HostSocket(own) if own is not None else None
         self.address = ""  # once it was started
 
     async def start(self) -> str:
@@ -114,6 +118,10 @@ class HttpServer:
                 self._running.result()
                 raise RunError(f"{self.address}: the server ended before it had begun")
             await asyncio.sleep(0.001)
+        if self._own is not None:
+            server = self._server
+            await self._own.start(lambda: server.config.http_protocol_class(  # type: ignore[call-arg]
+                config=server.config, server_state=server.server_state, app_state=server.lifespan.state))
         return self.address
 
     async def _listener(self) -> socket.socket:
@@ -132,6 +140,8 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Answer no more; requests under way have `stop_s` to end."""
+        if self._own is not None:
+            self._own.stop()
         self._server.should_exit = True
         if self._running is not None:
             await self._running

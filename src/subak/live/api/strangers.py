@@ -6,6 +6,8 @@ of a request that is not whole in time ends its connection, a stranger's or not.
 import asyncio
 from typing import Any
 
+from subak.live.api.host_socket import user_of
+
 CONNECTION = "subak.connection"  # the key of a connection in the state of a request
 
 
@@ -39,12 +41,14 @@ class Watched(asyncio.Protocol):
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self.app_state = {**self.app_state, CONNECTION: self}
+        self.uid: int | None = None  # of the user of this host at its other end, where the kernel says so
         self.answering = 0  # requests that are being answered
         self.late: asyncio.TimerHandle | None = None  # ends the connection
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, as a stranger."""
         super().connection_made(transport)
+        self.uid = user_of(transport)
         self._expect_head()
         self.strangers.add(self)
 

@@ -225,13 +225,13 @@ class Client:
         return list(self._pages("/v1/people", TokenView, {}, limit))
 
     def add_person(self, name: str, role: Role, *, queues: tuple[str, ...] = (), all_jobs: bool = False,
-                   valid_s: float = 0.0) -> MadeToken:
+                   valid_s: float = 0.0, on_host: bool = False) -> MadeToken:
         """Make a token for a person, valid for ever or so many seconds; this is the only time that it is told.
 
         *queues*: those to which it may submit, each with all below it; *all_jobs*: it may change and read all jobs of
-        these, not only its own.
+        these, not only its own. *on_host*: no token; it is the user of this name on the hosts of global masters.
         """
-        asked = NewPerson(name=name, role=role, queues=queues, all_jobs=all_jobs, valid_s=valid_s)
+        asked = NewPerson(name=name, role=role, queues=queues, all_jobs=all_jobs, valid_s=valid_s, on_host=on_host)
         return self._ask("POST", "/v1/people", MadeToken, body=msgspec.json.encode(asked),
                          headers={"Content-Type": "application/json"}, may_repeat=False)
 

@@ -16,6 +16,7 @@ FEDERATION = "SUBAK_FEDERATION"  # of the environment: the folder of a federatio
 FOLDER = "subak-federation"  # where it is looked for, and made, where nothing else is said
 CLIENT, PID = "client.toml", "up.pid"  # in the folder; the latter of a `subak up`, which may have ended
 CA = "SUBAK_CA"  # of the environment: a file of authorities
+SOCKET = "unix:"  # before the file of a socket, where the kernel says who asks
 DEFAULT_ADDRESS = "http://127.0.0.1:7433"
 
 
@@ -68,6 +69,8 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
         token = checked_token(environment[TOKEN], PEOPLE, TOKEN)
     elif usual.token_file:
         token = _token(home, usual)
+    elif all(each.startswith(SOCKET) for each in addresses):
+        token = ""
     else:
         raise InputError(_no_token(file, home if home.exists() else None, bool(spoken)))
     source = (file or home).absolute().parent
@@ -122,6 +125,8 @@ def default_file(environment: Mapping[str, str]) -> Path:
 
 def checked_address(address: str) -> str:
     """Return an address without a slash at its end. Raises InputError for what is none."""
+    if address.startswith(SOCKET) and address.isprintable() and len(address) > len(SOCKET):
+        return address
     try:
         parts = urlsplit(address)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

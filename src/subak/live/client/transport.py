@@ -4,8 +4,10 @@ A master that does not keep what is asked for says who does, and that one is ask
 changes nothing, a submission under its name) is asked again while nobody can answer, until patience ends.
 """
 import http.client
+import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -14,8 +16,8 @@ from msgspec import Struct
 
 from subak.errors import InputError
 from subak.live.api.errors import BY_CODE, BY_STATUS, NotOwnerError, ServiceError, UnavailableError
-from subak.live.api.models import Problem
-from subak.live.client.settings import ClientSettings, checked_address
+from subak.live.api.models import FederationView, Problem
+from subak.live.client.settings import SOCKET, ClientSettings, checked_address
 
 T = TypeVar("T")
 HOPS_MAX = 3  # from a master that is not the owner to another
@@ -58,6 +60,7 @@ class Transport:
         self.settings, self.timeout_s, self.patience_s = settings, timeout_s, patience_s
         self.clock, self.sleep = clock, sleep
         self.connections: dict[str, http.client.HTTPConnection] = {}
+        self.sockets: dict[str, str] = {}  # by the address of a master on this host
         self.context: Any = None  # ssl.SSLContext, of all of them
 
     def close(self) -> None:
@@ -68,7 +71,18 @@ class Transport:
 
     def ask(self, question: Question, type: type[T], address: str = "") -> T:
         """Return the answer of the master at *address*, or of whoever can give it. Raises what the service raises."""
-        return _decoded(self._patient(question, (address,) if address else self.settings.addresses), type)
+        return _decoded(self._patient(question, (self._own(address),) if address else self.settings.addresses), type)
+
+    def _own(self, address: str) -> str:
+        """Return the socket of a master on this host, where there is no token for its address."""
+        if self.settings.token or address.startswith(SOCKET):
+            return address
+        if not self.sockets:
+            for place in self.settings.addresses:
+                with suppress(ServiceError):
+                    view = _decoded(self._once(Question(method="GET", path="/v1/federation"), place), FederationView)
+                    self.sockets |= {each.address: place for each in view.masters if each.name == view.master}
+        return self.sockets.get(address, address)
 
     def _patient(self, question: Question, addresses: tuple[str, ...]) -> bytes:
         """Ask again, after pauses, while the federation cannot answer and patience lasts."""
@@ -112,7 +126,7 @@ class Transport:
             except NotOwnerError as error:
                 if not error.owner:
                     raise
-                address = _owner(error)
+                address = self._own(_owner(error))
         raise UnavailableError(f"{address}: masters name each other as the owner of {question.path}")
 
     def _once(self, question: Question, address: str) -> bytes:
@@ -127,7 +141,8 @@ class Transport:
 
     def _exchange(self, question: Question, address: str) -> bytes:
         connection = self._connected(address, question.wait_s, question.may_repeat)
-        headers = {"Authorization": f"Bearer {self.settings.token}", **question.headers}
+        token = self.settings.token
+        headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **question.headers}
         try:
             connection.request(question.method, question.target, question.body, headers)
             answer = connection.getresponse()
@@ -163,6 +178,8 @@ class Transport:
 
     def _made(self, address: str) -> http.client.HTTPConnection:
         """Return a connection that is not made yet. Raises InputError for authorities that can't be read."""
+        if address.startswith(SOCKET):
+            return _OverSocket(address.removeprefix(SOCKET), self.timeout_s)
         place = urlsplit(address)
         host = place.hostname or ""
         if place.scheme != "https":
@@ -176,6 +193,24 @@ class Transport:
                 raise InputError(f"{self.settings.ca}: holds no certificates of authorities: "
                                  f"{error.strerror or error}") from None
         return http.client.HTTPSConnection(host, place.port, timeout=self.timeout_s, context=self.context)
+
+
+class _OverSocket(http.client.HTTPConnection):
+    """A connection over a Unix socket."""
+
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self.path = path
+
+    def connect(self) -> None:
+        """Connect to the socket's file."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        try:
+            self.sock.connect(self.path)
+        except OSError:
+            self.sock.close()
+            raise
 
 
 def _whole(answer: http.client.HTTPResponse) -> bytes:

@@ -18,6 +18,7 @@ PERSON_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
 PERSON = re.compile(PERSON_PATTERN, re.ASCII)
 IDENTITIES_MAX = 100_000  # that a federation keeps
 KEPT_S = 30 * 86_400.0  # that a token which has expired or was revoked stays in the list
+ON_HOST = "host"
 EVERYWHERE = "/"  # how a person writes the subtree of all queues
 
 
@@ -29,7 +30,7 @@ class Identity(Struct, frozen=True, array_like=True):
     role: str
     queues: tuple[str, ...] = ()  # to which it may submit, each with all below it; "/" is all
     all_jobs: bool = False  # whether it may change and read all jobs of these, not only its own
-    hash: str = ""  # sha256:HEX of the token
+    hash: str = ""  # sha256:HEX of the token, or ON_HOST:HEX: none, it is a user of a master's host
     made: float = 0.0  # Unix time, as all below
     made_by: str = ""
     expires: float = 0.0  # 0: never
@@ -44,6 +45,11 @@ class Identity(Struct, frozen=True, array_like=True):
     def version(self) -> int:
         """How often it has changed: it can only be revoked."""
         return int(self.revoked > 0)
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether it is a user of a master's host, of whom the kernel says who asks, in place of a token."""
+        return self.hash.startswith(ON_HOST)
 
     def covers(self, queue: str) -> bool:
         """Whether a queue is in its subtrees."""
@@ -80,6 +86,7 @@ class People:
 
     def __init__(self, first: TokenHash | None = None) -> None:
         self.of_hash: dict[str, Identity] = {}
+        self.of_user: dict[str, Identity] = {}  # by name, of users of masters' hosts: the one that was made last
         self.first = ""
         if first is not None:
             self.begin_with(first)
@@ -91,13 +98,18 @@ class People:
 
     def note(self, identity: Identity) -> None:
         """Keep a token as it stands."""
-        if identity.hash != self.first:
-            self.of_hash[identity.hash] = identity
+        if identity.hash == self.first:
+            return
+        self.of_hash[identity.hash] = identity
+        if identity.is_on_host and identity.made >= self.of_user.get(identity.name, identity).made:
+            self.of_user[identity.name] = identity
 
     def forget(self, identity: Identity) -> None:
         """Keep a token no more."""
         if identity.hash != self.first:
             self.of_hash.pop(identity.hash, None)
+        if self.of_user.get(identity.name) == identity:
+            del self.of_user[identity.name]
 
     def holder(self, token: str) -> Identity | None:
         """Return who holds a token, None where nobody does."""

@@ -33,6 +33,7 @@ from subak.live.tokens import JOIN, PEOPLE, TokenHash, kept_hash
 if TYPE_CHECKING:
     from subak.live.service.service import GlobalMasterService
 
+OWN_SOCKET = "people.sock"  # in the folder of its data, for users of its host
 OTHERS_S = 0.5  # that other local masters have to say what they know, when one has refused a store
 COMPILE = [sys.executable, "-m", "subak.live.process.compiled"]
 
@@ -145,6 +146,7 @@ class GlobalMasterProcess(Master):
         self.trust = self.trust_of(identities.GLOBAL_MASTER, file.name)
         if file.tls is None:
             check_plaintext("http", file.listen or self.file.masters()[self.number].http, file.plaintext)
+        self.socket = file.socket
         self.handlers = file.handlers
         self.refused = ""  # why the store may not be used
 
@@ -171,7 +173,8 @@ class GlobalMasterProcess(Master):
         host, port = split_address("http", self.own.listen or entry.http)
         audit = Audit(self.data)
         settings = ServerSettings(host=host, port=port)
-        server = HttpServer(service, self.people, settings, self.trust.people, self.say, audit)
+        server = HttpServer(service, self.people, settings, self.trust.people, self.say, audit,
+                            self._own_socket())
         address = await server.start()
         for number, local in self.file.local_addresses().items():
             links.dial(*split_address("address", local), number)
@@ -193,6 +196,17 @@ class GlobalMasterProcess(Master):
         audit.close()
         if self.refused:
             raise StoreUnfitError(self.refused)
+
+    def _own_socket(self) -> Path | None:
+        """Return where users of this host ask; None where the usual name is too long for a socket."""
+        from subak.live.api.host_socket import is_short  # noqa: PLC0415  (local masters do without)
+
+        usual = self.data / OWN_SOCKET
+        if self.socket or is_short(usual):
+            return self.folder / (self.socket or usual)
+        self.say(f"{usual}: too long for a socket, so users of this host need tokens; socket = \"FILE\" in the file of "
+                 "this master names another one")
+        return None
 
     def write_last(self, driver: Driver) -> None:
         """Write when attempts began, and that this master was stopped now; without it history is less exact."""
