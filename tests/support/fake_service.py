@@ -14,6 +14,7 @@ import msgspec
 
 from subak.live.api import models
 from subak.live.api.errors import InvalidError, NotFoundError, NotOwnerError, RefusedError, UnavailableError
+from subak.live.api.gate import Gate
 from subak.live.api.models import (
     TASK_BLOCKED,
     TASK_ENDED,
@@ -134,7 +135,7 @@ class FakeService:
         self.jobs_by_id, self.by_client_id = {}, {}
         self.weights, self.version = {"": 1.0, "research": 2.0, "research/ada": 1.0, "web": 1.0}, 1
         self.is_full = False
-        self.people = People()
+        self.people, self.gate = People(), Gate()
         self.attributes = {name: {"kernel": "6", "zone": cluster} for name, cluster in MACHINES}
         self.cordoned, self.draining, self.lost, self.removed = set(), set(), set(), set()
         self.used = {name: dict.fromkeys(CAPACITY, 0) for name, _ in MACHINES}

@@ -27,6 +27,14 @@ owner = "g0"                                # left out: the global masters in tu
 keep = "30d"                                # since their end
 bytes = "4Gi"                               # of all of them, on the disk of each global master
 
+[limits]                                    # of each person, at each global master; left out, or 0: none
+jobs = 1000                                 # that are open
+tasks = 100_000                             # of those
+submissions_per_s = 50.0
+job_file_bytes = 65536
+[limits.people.ada]                         # of one, in place of all these
+jobs = 50                                   # a [[queue]] has its own: limits = { jobs = 5000 }
+
 # worker.toml
 name = "node-3"
 local_masters = ["127.0.0.1:7441", "127.0.0.1:7442"]
@@ -63,6 +71,7 @@ from subak.live.jobfile.quantities import (
     print_amount,
 )
 from subak.live.jobfile.spec import AMOUNT_MAX, CPU, MEMORY, TASKS
+from subak.live.people.limits import Limits, PeopleLimits
 from subak.live.role.layout import OF_A_KIND_MAX, Layout, Rooms, Timing, cluster_of_local, standby_of
 from subak.threads import usable_cores
 
@@ -102,6 +111,7 @@ class QueueEntry(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     weight: float = 1.0
     owner: str = ""
+    limits: Limits | None = None  # of all persons together, for it and all below it
 
 
 class HistoryEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -138,6 +148,7 @@ class FederationFile(Struct, frozen=True, forbid_unknown_fields=True):
     timing: TimingEntry = TimingEntry()
     rooms: RoomsEntry = RoomsEntry()
     history: HistoryEntry = HistoryEntry()
+    limits: PeopleLimits = PeopleLimits()
 
     def layout(self) -> Layout:
         """Return the numbers that all processes agree on."""
@@ -324,6 +335,7 @@ def _check_federation(file: FederationFile) -> None:
     _check_queues(file)
     _check_timing(file.timing)
     _check_history(file.history)
+    _check_limits(file)
 
 
 def _check_resources(resources: tuple[str, ...]) -> None:
@@ -353,6 +365,14 @@ def _check_history(history: HistoryEntry) -> None:
     history.keep_s()
     if history.bytes < HISTORY_BYTES_MIN:
         raise InputError(f"history.bytes: must be {HISTORY_BYTES_MIN:,} at least, not {history.bytes:,}")
+
+
+def _check_limits(file: FederationFile) -> None:
+    places = {"limits": file.limits, **{f"limits.people.{name}": each for name, each in file.limits.people.items()},
+              **{f"queue {each.name}: limits": each.limits for each in file.queue if each.limits is not None}}
+    for place, limits in places.items():
+        if not limits.is_sound():
+            raise InputError(f"{place}: must be 0, for none, or more")
 
 
 def _check_queues(file: FederationFile) -> None:

@@ -108,8 +108,9 @@ def list_tokens(limit: LimitOption = 1000, output: OutputOption = Output.TABLE, 
         found = federation.people(limit)
     if not show(found, output):
         show_table(("token", "name", "role", "queues", "state", "made", "by", "expires"), [
-            (f"{each.id}{' (none)' if each.on_host else ''}", each.name, each.role, _queues(each), each.state, time_text(each.made), each.made_by,
-             NEVER if each.expires is None else time_text(each.expires)) for each in found])
+            (f"{each.id}{' (none)' if each.on_host else ''}", each.name, each.role, _queues(each), each.state,
+             time_text(each.made), each.made_by, NEVER if each.expires is None else time_text(each.expires))
+            for each in found])
 
 
 @app.command("revoke")

@@ -79,6 +79,13 @@ class UnavailableError(ServiceError):
         self.retry_after_s = retry_after_s
 
 
+class LimitedError(UnavailableError):
+    """Somebody asks too fast; after *retry_after_s* seconds it may be asked again."""
+
+    code: Code = "limited"
+    status = 429
+
+
 class NotOwnerError(UnavailableError):
     """Another master keeps this; *owner* is the address at which it answers, empty while nobody does."""
 
@@ -91,6 +98,6 @@ class NotOwnerError(UnavailableError):
 
 BY_CODE: dict[Code, type[ServiceError]] = {each.code: each for each in (
     ServiceError, InvalidError, UnauthorizedError, ForbiddenError, NotFoundError, NotAllowedError, RefusedError,
-    TooLargeError, UnavailableError, NotOwnerError,
+    TooLargeError, UnavailableError, LimitedError, NotOwnerError,
 )}
 BY_STATUS = {each.status: each for each in BY_CODE.values() if each is not NotOwnerError}

@@ -49,8 +49,8 @@ TEST_HELD_BACK = "held-back"
 Test = Literal["constraint", "resource", "cordoned", "unreachable", "queue", "stage", "gang", "backoff", "order",
                "held-back"]
 Code = Literal[
-    "invalid", "unauthorized", "forbidden", "not-found", "not-allowed", "refused", "too-large", "unavailable",
-    "not-owner", "internal",
+    "invalid", "unauthorized", "forbidden", "not-found", "not-allowed", "refused", "too-large", "limited",
+    "unavailable", "not-owner", "internal",
 ]
 
 

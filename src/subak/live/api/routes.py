@@ -118,7 +118,7 @@ class ConfigurationOperation(TextOperation):
 # -- jobs --------------------------------------------------------------------------------------------------------------
 
 
-@post("/v1/jobs", needs=Need.SUBMIT, operation_class=TextOperation, responses=_refusals(409, 413),
+@post("/v1/jobs", needs=Need.SUBMIT, operation_class=TextOperation, responses=_refusals(409, 413, 429),
       summary="Submit a job")
 async def submit(service: Asked, caller: By, body: RawBody, key: Key, file: Word = "job",
                  strict: FromQuery[bool] = False) -> JobView:
@@ -126,10 +126,12 @@ async def submit(service: Asked, caller: By, body: RawBody, key: Key, file: Word
 
     Mistakes are named by line, of *file*. What no machine is large enough for is a warning, or with *strict* a mistake.
     """
+    service.gate.pass_person(caller.who.name, len(body), time.monotonic())
     text = _text(body)
     spec = read_job(text, file) if len(body) <= READ_AT_ONCE_BYTES else await asyncio.to_thread(read_job, text, file)
     queue = service.queue_of(spec.queue)
     check(caller, Need.SUBMIT, f"submitting to queue {queue}", queue)
+    service.gate.pass_queue(queue, len(body), time.monotonic())
     view = await service.submit(spec, key, strict, caller.who.name)
     caller.object = view.id
     return view

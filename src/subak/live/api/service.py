@@ -9,6 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from subak.live.agent.attempts.wire import OUTPUT_BYTES_MAX
+from subak.live.api.gate import Gate
 from subak.live.api.models import (
     Event,
     Explanation,
@@ -64,6 +65,7 @@ class Service(Protocol):
     """
 
     people: People  # who may ask
+    gate: Gate  # how much each may submit
 
     async def submit(self, spec: JobSpec, client_id: str, is_strict: bool, user: str = "") -> JobView:
         """Admit a job that *user* submits, and return when it is on disk.

@@ -24,6 +24,7 @@ from subak.live.api.errors import (
     ServiceError,
     UnavailableError,
 )
+from subak.live.api.gate import Gate
 from subak.live.api.models import (
     STANDS,
     TASK_ENDED,
@@ -104,6 +105,7 @@ class GlobalMasterService:
         role = driver.role
         assert isinstance(role, GlobalRole)
         self.role, self.people = role, role.people
+        self.gate = Gate(file.limits, {queue.name: queue.limits for queue in file.queue if queue.limits is not None})
         self.answers: dict[int, asyncio.Future[Answer]] = {}
         self.asked = 0
         self.changes: dict[int, asyncio.Event] = {}  # by job that is open: set, and made anew, with every change
@@ -272,6 +274,8 @@ class GlobalMasterService:
         """Let the role take a job, as soon as it may give a number."""
         until = time.monotonic() + NUMBER_S
         while True:
+            if client_id not in self.role.kept:
+                self.gate.check_use(user, spec.queue, spec.task_count, self.role.book.use)
             try:
                 return self.role.submit(spec, client_id, time.time(), user)
             except NoNumbersError as error:

@@ -22,6 +22,7 @@ from subak.federation.megha.topology import INCARNATION_BITS
 from subak.federation.messages import CONCLUSIVE, FAILURE, HAS_FAILED, MACHINE_STOPPED, NOBODY, NOT_FREE, REASONS
 from subak.live.agent.attempts.codes import code_words
 from subak.live.jobfile.spec import CPU, MEMORY, JobSpec, Stage
+from subak.live.people.limits import InUse
 from subak.live.role.base import Drop, DropRange, Put, PutLarge, Write
 from subak.live.role.facts import JobFact, StageFact
 from subak.live.role.global_master.history import (
@@ -159,6 +160,7 @@ class Book:
         self.stopped = 0.0  # Unix time at which this master was stopped before it began; 0 where it was not, or killed
         self.told: set[int] = set()  # places of tasks of whose lost attempts local masters told, since the last rows
         self.due: set[int] = set()  # jobs whose histories are to be written
+        self.use = InUse()
         self.of_number: dict[int, Job] = {}
         self.waits = Waits(TASK_S)  # of tasks whose first attempts began since this master did
         self.outcomes = [0] * len(OUTCOME_WORDS)  # of those that ended since then
@@ -166,6 +168,7 @@ class Book:
     def add(self, job: Job) -> None:
         """Note a job that was admitted."""
         self.of_number[job.number] = job
+        self.use.note(job.stored.submitter, job.spec.queue, 1, job.admitted.tasks)
 
     def lay(self, job: Job, count: int) -> None:
         """Lay out the next *count* tasks of a job, as not on disk."""
@@ -191,6 +194,7 @@ class Book:
     def remove(self, job: Job) -> None:
         """Forget a job that is over."""
         del self.of_number[job.number]
+        self.use.note(job.stored.submitter, job.spec.queue, -1, -job.admitted.tasks)
 
     def rows_of(self, places: np.ndarray, clock: float) -> np.ndarray:
         """Return ON_DISK[row], tasks as they stand, and note when attempts began and tasks ended."""
