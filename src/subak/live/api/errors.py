@@ -100,4 +100,4 @@ BY_CODE: dict[Code, type[ServiceError]] = {each.code: each for each in (
     ServiceError, InvalidError, UnauthorizedError, ForbiddenError, NotFoundError, NotAllowedError, RefusedError,
     TooLargeError, UnavailableError, LimitedError, NotOwnerError,
 )}
-BY_STATUS = {each.status: each for each in BY_CODE.values() if each is not NotOwnerError}
+BY_STATUS = {each.status: each for each in BY_CODE.values() if each not in (NotOwnerError, LimitedError)}

@@ -201,9 +201,11 @@ class GlobalMasterProcess(Master):
         """Return where users of this host ask; None where the usual name is too long for a socket."""
         from subak.live.api.host_socket import is_short  # noqa: PLC0415  (local masters do without)
 
+        if self.socket:
+            return self.folder / self.socket
         usual = self.data / OWN_SOCKET
-        if self.socket or is_short(usual):
-            return self.folder / (self.socket or usual)
+        if is_short(usual):
+            return usual
         self.say(f"{usual}: too long for a socket, so users of this host need tokens; socket = \"FILE\" in the file of "
                  "this master names another one")
         return None
