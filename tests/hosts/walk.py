@@ -122,6 +122,7 @@ def promises(walk: Walk) -> None:
     """Do what the page's table says of certificates."""
     first, second, third, setter = walk.hosts
     home, ca = walk.home(setter), walk.home(setter) / "lab" / "ca"
+    assert walk.run(setter, *SUBAK, "run", "--", "id", "-un").split() == ["nobody"]
     text = walk.run(setter, *SUBAK, "run", "-e", f"TOKEN_OF_MINE={VARIABLE}", "--", "sh", "-c",
                     f"echo {COMMAND} | tr c c; echo $TOKEN_OF_MINE; printf '%s' {OUTPUT[:8]}; echo {OUTPUT[8:]}")
     assert COMMAND in text and VARIABLE in text and OUTPUT in text, text
@@ -212,6 +213,7 @@ def main() -> int:
         words(f"skipped: {reason}")
         return 0
     folder = Path(tempfile.mkdtemp(prefix="walk"))
+    folder.chmod(0o755)  # tasks run as nobody, in the folder from which they are submitted
     try:
         words(walked(folder))
     except (AssertionError, subprocess.TimeoutExpired) as error:

@@ -249,6 +249,8 @@ class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
     output_bytes: Annotated[int, Meta(ge=4096)] = 16 << 20
     tls: TlsEntry | None = None  # as of a master
     plaintext: bool = False
+    run_as: str = ""  # the account of tasks of which the job names no user, or "submitter"; left out: the worker's own
+    root: bool = False  # whether tasks may run as root where the worker does not run them as itself
     leave: bool = False  # whether the machine leaves the federation for good when its worker is told to end
 
 

@@ -73,6 +73,7 @@ def worker(
         join_token_file = "join.token"
         capacity = {cpu = 4, memory = "8Gi"}      # of cores also 0.5 or "500m"; left out: all that there is
         attributes = {rack = "b"}                 # for constraints of jobs
+        run_as = "submitter"                      # under root, of tasks that name no user: or an account
 
     With `--leave` the machine leaves for good when the worker is told to end (Ctrl-C, SIGTERM): running tasks get their
     grace period and run elsewhere; then the name and the number of the machine are free. A second signal ends the

@@ -36,6 +36,7 @@ from subak.live.tokens import JOIN, hash_of, read_token
 SOCKET = Path("agent", "socket")  # of the agent, in the folder of the worker
 AGENT_S = 10.0  # that an agent has to begin
 GUEST = WORKER, -1
+SUBMITTER, NOBODYS = "submitter", "nobody"  # words of run_as; an account that every Linux has
 TRY_AGAIN_S = 0.5
 
 
@@ -204,6 +205,7 @@ class Worker:
         known = agent.list()
         self.agent, self.attached = agent, True
         self.say(f"attached to the node agent; {agent.limits}")
+        self.say(_runs_as(self.file, os.geteuid()))
         role.reconcile(known)
         asyncio.get_running_loop().add_reader(agent.fileno(), self._news)
         self._news()
@@ -283,13 +285,12 @@ class Worker:
 
     def _start(self, start: Start) -> None:
         attempt = start.attempt
-        if start.user:
-            try:
-                attempt = structs.replace(attempt, user=_user(start.user))
-            except InputError as error:
-                self.say(f"{attempt.key}: {error}")
-                self._refuse(attempt.key, str(error))
-                return
+        try:
+            attempt = structs.replace(attempt, user=account_of(start, self.file.run_as, self.file.root, os.geteuid()))
+        except InputError as error:
+            self.say(f"{attempt.key}: {error}")
+            self._refuse(attempt.key, str(error))
+            return
         self.agent.start(structs.replace(attempt, environment=self.environment | attempt.environment))
 
     def _refuse(self, key: Key, words: str) -> None:
@@ -334,6 +335,48 @@ class _Instant(SimulatedAgent):
 
     def read(self, *_: object) -> None:
         """There is nothing to read."""
+
+
+def account_of(start: Start, run_as: str, may_be_root: bool, own: int) -> User | None:
+    """Return as whom an attempt runs, None for the worker's own account; *own*: the number of that.
+
+    The user that its job names; else *run_as*, which may be "submitter": the account of the name of whoever submitted
+    the job, or nobody's where this machine has none. Raises InputError for an account that there is not, or that a
+    worker may not become.
+    """
+    if own != 0:
+        if start.user and _user(start.user).uid != own:
+            raise InputError(f"user: {start.user}: the worker of this machine is not root, so tasks run as its own "
+                             "user")
+        return None
+    if not start.user and not run_as:
+        return None
+    if not start.user and run_as == SUBMITTER:
+        return _own_account(start.submitter)
+    user = _user(start.user or run_as)
+    if user.uid == 0 and not may_be_root:
+        raise InputError(f"user: {start.user or run_as}: no task runs as root on this machine, unless "
+                         "the file of its worker says root = true")
+    return user
+
+
+def _own_account(submitter: str) -> User:
+    """Return the account of a person, or nobody's where this machine has none of this name, and for root."""
+    try:
+        user = _user(submitter)
+    except InputError:
+        return _user(NOBODYS)
+    return user if user.uid != 0 else _user(NOBODYS)
+
+
+def _runs_as(file: WorkerFile, own: int) -> str:
+    """Return as whom tasks run, in words."""
+    if own != 0:
+        return f"tasks run as user {own}, like this worker, and are not separated from it"
+    if not file.run_as:
+        return "tasks run as root, unless their jobs name a user"
+    whose = "whoever submitted them" if file.run_as == SUBMITTER else file.run_as
+    return f"tasks run as {whose}, unless their jobs name a user; {'also' if file.root else 'never'} as root"
 
 
 def _user(name: str) -> User:

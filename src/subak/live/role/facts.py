@@ -89,6 +89,7 @@ class JobFact(Struct, frozen=True, array_like=True):
     queue: str
     first: int
     stages: tuple[StageFact, ...]
+    submitter: str = ""  # who submitted it
 
     def stage_of(self, place: int) -> StageFact:
         """Return the stage of the task at a place."""

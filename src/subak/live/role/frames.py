@@ -39,7 +39,7 @@ class WireVersion(NamedTuple):
 
 # Minor: fields were added behind the others, with defaults. Major: all other changes. tests/live/test_wire_version.py
 # compares the layouts with those of the version, and says which number to raise.
-WIRE_VERSION = WireVersion(1, 1)
+WIRE_VERSION = WireVersion(1, 2)
 # Bytes of a row in minor version 0: a peer's rows are as long, or longer by fields of later minor versions.
 MESSAGE_BYTES_MIN, ENTRY_BYTES_MIN = 160, 50
 

@@ -27,6 +27,8 @@ CA, FOR_PEOPLE, TOKEN = "ca", "people", "people.token"
 HOSTS_MAX = 10_000
 HTTP_PORT, LOCAL_PORT = 0, 10  # behind the first port: of global masters, of local masters and standbys
 HOME = "/var/lib/subak"  # where units of systemd take a host's folder to be
+RUN_AS = ('# Under root: the account of tasks that name no user; "submitter" is whoever submitted them, or nobody.\n'
+          'run_as = "submitter"\n')
 RESERVED = (CA, FOR_PEOPLE)
 
 
@@ -142,7 +144,7 @@ def processes_of(spread: Spread) -> tuple[str, list[Process]]:
                 f'data = "data/{_member(role, cluster.name)}"\n') + _tls(role, cluster.name)))
         lines += ["", "[[cluster]]", f"name = {toml_text(cluster.name)}", f'local_master = "{addresses[0]}"',
                   *(f'standby = "{standby}"' for standby in addresses[1:])]
-        found += [Process(host, WORKER, host, worker_text(host, addresses, {}) + _tls(WORKER, host))
+        found += [Process(host, WORKER, host, RUN_AS + worker_text(host, addresses, {}) + _tls(WORKER, host))
                   for host in cluster.hosts]
     for name, weight in spread.queues:
         lines += ["", "[[queue]]", f"name = {toml_text(name)}", f"weight = {weight!r}"]

@@ -135,9 +135,9 @@ def _or_forever(seconds: float | None) -> float:
     return np.inf if seconds is None else seconds
 
 
-def fact_of(name: str, spec: JobSpec, first: int) -> JobFact:
+def fact_of(name: str, spec: JobSpec, first: int, submitter: str) -> JobFact:
     """Return what those who run a job's tasks must know."""
-    return JobFact(name, spec.queue, first, tuple(_stage_fact(stage) for stage in spec.stages))
+    return JobFact(name, spec.queue, first, tuple(_stage_fact(stage) for stage in spec.stages), submitter)
 
 
 def _stage_fact(stage: Stage) -> StageFact:

@@ -282,7 +282,7 @@ class GlobalRole(GlobalRoleBase):
         """Note a job, and what those who run it must know."""
         self.book.add(job)
         self.own_shapes.use(job.stored.shapes)
-        fact = fact_of(self.job_name(job.number), job.spec, job.admitted.places)
+        fact = fact_of(self.job_name(job.number), job.spec, job.admitted.places, job.stored.submitter)
         self.learn(Fact(JOB, job.number, encoded(fact)))
 
     # -- queues --------------------------------------------------------------------------------------------------------

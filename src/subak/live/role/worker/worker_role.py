@@ -68,7 +68,7 @@ from subak.workload.tasks import Requests
 Disk = Mapping[str, Mapping[int | str, bytes]]
 GRACE_MIN = 0.05  # seconds
 ATTEMPT, ME = Kind(ROW), Kind(WORKER_ROW)
-STATE_VERSION = 1  # of what outlives the process; raised with each change of a layout in it
+STATE_VERSION = 2  # of what outlives the process; raised with each change of a layout in it. 2: submitters of jobs
 # what an end at the agent is for the federation; what is in neither has failed
 LOSSES_OF_AGENT = {
     agent.LEASE_LOST: LEASE_LOST, agent.STOPPED: MACHINE_STOPPED, agent.AGENT_LOST: MACHINE_LOST,
@@ -79,10 +79,11 @@ REFUSALS = {agent.NO_ROOM: NOT_FREE, agent.NO_DISK: NOT_FREE, agent.STOPPING: MA
 
 
 class Start(NamedTuple):
-    """An effect on the agent: run an attempt, as *user* where that is not empty."""
+    """An effect on the agent: run an attempt, as *user* where that is not empty; *submitter*: who submitted its job."""
 
     attempt: AttemptToRun
     user: str
+    submitter: str = ""
 
 
 class End(NamedTuple):
@@ -143,7 +144,7 @@ def _snapshot_of(state: bytes) -> Snapshot:
         snapshot = msgpack.decode(state, type=Snapshot)
     except DecodeError as error:  # a ValidationError, too
         raise _another_state(str(error)) from None
-    if snapshot.version != STATE_VERSION:
+    if not 1 <= snapshot.version <= STATE_VERSION:  # earlier ones lack fields that have defaults
         raise _another_state(f"version {snapshot.version} there, {STATE_VERSION} here")
     return snapshot
 
@@ -375,7 +376,7 @@ class WorkerRole(PlainRole):
         start_ = Start(AttemptToRun(
             key, Fence(start >> INCARNATION_BITS, self.me["epoch"], start & NUMBER_MASK), stage.command, job.name,
             job.queue, place - job.first, stage.environment, stage.folder, None, stage.umask, stage.memory, stage.cpu,
-            stage.cpu_limited, limit if limit < FOREVER else 0.0, stage.grace_s), stage.user)
+            stage.cpu_limited, limit if limit < FOREVER else 0.0, stage.grace_s), stage.user, job.submitter)
         # an agent near the end of its lease refuses; the task would be lost, placed again at once, and refused again
         in_time = self.now < self.pinged + self.timing.agent_lease - self.timing.agent_grace
         (self.effects if in_time else self.held_back).append(start_)
