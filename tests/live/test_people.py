@@ -10,6 +10,7 @@ from msgspec import structs
 
 from live_federation import Federation, until
 from serving import Serving
+from subak.federation.messages import GLOBAL_MASTER
 from subak.live.api.errors import ForbiddenError, InvalidError, NotFoundError, RefusedError, UnauthorizedError
 from subak.live.api.routes import ROUTES
 from subak.live.api.server import ServerSettings, make_app
@@ -324,6 +325,17 @@ def test_tokens_that_are_over_leave_all_masters_and_their_disks(world):
     world.until(world.now + 5.0)
     assert [token_at(world, master, over) for master in (0, 1)] == ["unknown"] * 2
     assert [len(process.disk["identity"]) for process in world.masters] == [1, 1]
+
+
+def test_many_tokens_are_handed_on_together(world):
+    local = world.locals[0].role
+    before = local.links[GLOBAL_MASTER, 1].outgoing.number
+    for number in range(1_000):
+        world.masters[0].role.note_identity(Identity(f"t{number}", "ada", "reader", hash=f"sha256:{number:015x}"))
+    world.call_soon(world.masters[0])
+    world.until(world.now + 2.0)
+    assert len(world.masters[1].role.people.of_hash) == 1_000
+    assert local.links[GLOBAL_MASTER, 1].outgoing.number - before < 50
 
 
 def test_processes_of_two_masters_refuse_a_revoked_token_also_after_kill_9(tmp_path):

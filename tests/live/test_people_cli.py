@@ -44,10 +44,16 @@ def test_a_person_from_the_first_day_to_the_last(serving, run, tmp_path, monkeyp
     assert (code, out) == (6, "")
     assert err == ("subak: ada is a submitter of research: `cancel a job` g0-0 of admin takes whoever submitted it, a "
                    "submitter of all jobs of its queue, an operator or an admin\n")
+    assert run("cancel", "--mine") == (2, "", "subak: JOB|TASK: must be given, or --all\n")
+    assert run("cancel", "g0-1", "--mine") == (2, "", "subak: --mine: goes with --all\n")
     assert run("people", "list")[0] == 6
     monkeypatch.setenv("SUBAK_TOKEN", serving.token)
     _, out, _ = run("people", "list")
     assert out.splitlines()[1].split()[1:5] == ["ada", "submitter", "research", "valid"]
+    monkeypatch.setenv("SUBAK_TOKEN", read_token(file))
+    code, out, _ = run("cancel", "--all", "--mine", "--yes")
+    assert (code, "g0-1" in out, "g0-0" in out) == (0, True, False)
+    monkeypatch.setenv("SUBAK_TOKEN", serving.token)
     code, out, _ = run("people", "revoke", "ada")
     assert (code, out.split()[1:]) == (0, ["of", "ada:", "revoked"])
     assert run("people", "revoke", "ada")[0] == 0

@@ -26,6 +26,7 @@ def cancel(
                                                       "first.")] = False,
     queue: Annotated[str, typer.Option("--queue", metavar="PATH", show_default=False,
                                        help="With --all: only jobs of this queue, and of those below it.")] = "",
+    mine: Annotated[bool, typer.Option("--mine", help="With --all: only jobs that you submitted.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --all: do not ask first.")] = False,
     output: OutputOption = Output.TABLE,
     client: ClientOption = None,
@@ -36,26 +37,26 @@ def cancel(
 
     - `subak cancel g0-17` cancels all tasks of a job that have not ended.
     - `subak cancel g0-17.3 g0-17.4` cancels two tasks.
-    - `subak cancel --all --queue research/ada` cancels all of Ada's jobs.
+    - `subak cancel --all --queue research/ada` cancels all jobs of the queue; `subak cancel --all --mine` your own.
     """
     if every == bool(ids):
         raise InputError("--all: goes without JOB|TASK" if every else "JOB|TASK: must be given, or --all")
-    if (queue or yes) and not every:
-        raise InputError(f"{'--queue' if queue else '--yes'}: goes with --all")
+    if (queue or yes or mine) and not every:
+        raise InputError(f"{'--queue' if queue else '--yes' if yes else '--mine'}: goes with --all")
     for id in ids or ():
         checked(id, ANY, "JOB|TASK")
     with opened(client, "subak list shows which jobs go on") as federation:
         if every:
-            _cancel_all(federation, queue, yes, output)
+            _cancel_all(federation, queue, federation.whoami().name if mine else "", yes, output)
         else:
             _each(ids or [], lambda id: _cancel(federation, id, output))
 
 
-def _cancel_all(federation: "Client", queue: str, yes: bool, output: Output) -> None:
+def _cancel_all(federation: "Client", queue: str, user: str, yes: bool, output: Output) -> None:
     """Cancel all jobs that have not ended, if somebody agrees. Raises InputError where nobody does."""
-    found = [federation.jobs(queue=queue, state=state, limit=None) for state in (TASK_RUNNING, TASK_WAITING)]
+    found = [federation.jobs(queue=queue, user=user, state=state, limit=None) for state in (TASK_RUNNING, TASK_WAITING)]
     jobs = {job.id: job for each in found for job in each.items}
-    where = f" of {queue}" if queue else ""
+    where = (f" of {queue}" if queue else "") + (f" of {user}" if user else "")
     if jobs and not yes and not agreed(f"Cancel {counted(len(jobs), 'job')}{where}: {names_text(jobs.values())}?"):
         raise InputError(f"nothing was cancelled; --yes cancels {counted(len(jobs), 'job')}{where} without asking")
     if not jobs and output == Output.TABLE:

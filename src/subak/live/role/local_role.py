@@ -111,6 +111,7 @@ class LocalRole(LocalRoleBase):
         self.machines: dict[int, StoredMachine] = {}
         self.questions: dict[int, tuple[Peer, int, int]] = {}  # own number: who asked, the number there, the machine
         self.asked = 0
+        self.news: list[tuple[int, int]] = []  # facts that one global master said, for the others
         self.leaving: set[int] = set()  # machines whose workers have said, on this connection, that they leave for good
         self.free = [place for place in layout.machines_of(number) if place not in disk.get("machine", {})][::-1]
         self.claims = Known(self, disk.get("claim", {}))
@@ -319,10 +320,8 @@ class LocalRole(LocalRoleBase):
         """Write a fact down that is news."""
         if fact.kind == SHAPE:
             self._learn_shape(fact.number, read_shape(fact.body))
-        elif fact.kind in (QUEUES, IDENTITY):  # one global master says it to the others through this one
-            for peer in self.links:
-                if peer[0] == GLOBAL_MASTER:
-                    self.say(peer, [(fact.kind, fact.number)])
+        elif fact.kind in (QUEUES, IDENTITY):
+            self.news.append((fact.kind, fact.number))
 
     def _learn_shape(self, number: int, shape: ShapeFact) -> None:
         """Let a number stand for a shape from now on; what attempts hold that name it is counted anew."""
@@ -457,7 +456,12 @@ class LocalRole(LocalRoleBase):
         return entries.tobytes()
 
     def settle(self) -> None:
-        """Write the epoch, before anything is said in it; let machines leave."""
+        """Write the epoch, before anything is said in it; hand on what one global master said to the others."""
+        if self.news:
+            for peer in self.links:
+                if peer[0] == GLOBAL_MASTER:
+                    self.say(peer, self.news)  # together: there may be many tokens
+            self.news.clear()
         let_leave(self)
         epoch = self.local.standing.epoch
         if epoch != self.written:
