@@ -781,7 +781,8 @@ def test_ctrl_c_of_no_live_command_says_that_nothing_was_done(serving, run, writ
     code, out, err = run(word, *ASKING.get(word, ["g0-0"] if word == "explain" else []))
     assert (code, out, err.count("\n")) == (130, "", 1)
     assert "nothing was written" not in err
-    assert {each.name for each in app.COMMANDS if each.panel == app.LIVE} == {*ASKING, *BY_SIGNALS, "init", "ca", "doctor"}
+    assert {each.name for each in app.COMMANDS if each.panel == app.LIVE} == {
+        *ASKING, *BY_SIGNALS, "init", "ca", "doctor"}
 
 
 def test_ctrl_c_of_a_wait_says_which_jobs_go_on(serving, run, write, monkeypatch):
