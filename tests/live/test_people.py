@@ -1,4 +1,5 @@
 """Tokens and roles: each route asked with each role, over a real server, and what revoking one does everywhere."""
+import asyncio
 import itertools
 import json
 import time
@@ -9,13 +10,23 @@ import pytest
 from msgspec import structs
 
 from live_federation import Federation, until
+from real_service import RealService
 from serving import Serving
 from subak.federation.messages import GLOBAL_MASTER
-from subak.live.api.errors import ForbiddenError, InvalidError, NotFoundError, RefusedError, UnauthorizedError
+from subak.live.api.errors import (
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    RefusedError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from subak.live.api.models import NewPerson
 from subak.live.api.routes import ROUTES
 from subak.live.api.server import ServerSettings, make_app
 from subak.live.client.client import Client
 from subak.live.client.settings import ClientSettings
+from subak.live.config import GlobalMasterEntry
 from subak.live.people.access import Need
 from subak.live.people.identity import KEPT_S, ROLES, Identity, People, id_of
 from subak.live.role.facts import IDENTITY
@@ -336,6 +347,28 @@ def test_many_tokens_are_handed_on_together(world):
     world.until(world.now + 2.0)
     assert len(world.masters[1].role.people.of_hash) == 1_000
     assert local.links[GLOBAL_MASTER, 1].outgoing.number - before < 50
+
+
+def test_a_revocation_that_others_do_not_hear_of_yet_is_said():
+    service = RealService()
+    service.file = structs.replace(service.file, global_master=(
+        *service.file.global_master, GlobalMasterEntry("g1", "127.0.0.1:2")))
+
+    async def revoked():
+        driving = asyncio.create_task(service.run())
+        token = (await service.add_person(NewPerson(name="ada", role="reader"), "admin")).token
+        assert [each.state for each in (await service.revoke("ada")).items] == ["revoked"]
+        bo = (await service.add_person(NewPerson(name="bo", role="reader"), "admin")).token
+        for process in service.world.locals:
+            service.world.kill(process)
+        service.world.until(service.world.now + 1.0)
+        with pytest.raises(UnavailableError, match="tokens of bo are revoked here; other global masters are told as"):
+            await service.revoke("bo")
+        driving.cancel()
+        return token, bo
+
+    for token in asyncio.run(revoked()):
+        assert service.people.holder(token).state(time.time()) == "revoked"
 
 
 def test_processes_of_two_masters_refuse_a_revoked_token_also_after_kill_9(tmp_path):

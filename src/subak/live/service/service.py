@@ -574,6 +574,9 @@ class GlobalMasterService:
         """See `Service`."""
         found = revoked(self.people, name, self.role.note_identity)
         await self._durable()
+        if len(self.file.masters()) > 1 and not any(role == LOCAL_MASTER for role, _ in self.role.links):
+            raise UnavailableError(f"tokens of {name} are revoked here; other global masters are told as soon as a "
+                                   "local master can be reached")
         return found
 
     # -- masters -------------------------------------------------------------------------------------------------------
