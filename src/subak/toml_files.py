@@ -14,7 +14,7 @@ from subak.quantities import read_seconds
 T = TypeVar("T")
 
 
-def read_toml(path: Path, kind: type[T], prepared: Callable[[Any], Any] | None = None) -> T:
+def read_toml(path: Path, kind: type[T], prepared: Callable[[Json], Json] | None = None) -> T:
     """Decode one TOML file into *kind*, its document as *prepared* returns it.
 
     Raises InputError with the place of the first mistake.

@@ -765,7 +765,7 @@ ASKING = {  # the commands of a live federation that ask its masters
     "logs": ("g0-0",), "watch": ("g0-0",), "cancel": ("g0-0",), "preempt": ("g0-0.0",), "machines": (),
     "cordon": ("m0",), "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-0",), "apply": ("job.yaml",),
     "whoami": (), "audit": ()}
-BY_SIGNALS = {"up", "down", "global-master", "local-master", "worker", "store", "people"}
+BY_SIGNALS = {"up", "down", "global-master", "local-master", "worker", "store", "people", "init", "doctor", "ca"}
 
 
 def interrupted(*_arguments, **_more):
@@ -781,8 +781,7 @@ def test_ctrl_c_of_no_live_command_says_that_nothing_was_done(serving, run, writ
     code, out, err = run(word, *ASKING.get(word, ["g0-0"] if word == "explain" else []))
     assert (code, out, err.count("\n")) == (130, "", 1)
     assert "nothing was written" not in err
-    assert {each.name for each in app.COMMANDS if each.panel == app.LIVE} == {
-        *ASKING, *BY_SIGNALS, "init", "ca", "doctor"}
+    assert {each.name for each in app.COMMANDS if each.panel == app.LIVE} == {*ASKING, *BY_SIGNALS}
 
 
 def test_ctrl_c_of_a_wait_says_which_jobs_go_on(serving, run, write, monkeypatch):

@@ -179,7 +179,7 @@ def test_a_wrong_join_token_is_refused(federation):
                     .replace("[capacity]", 'join_token_file = "other.token"\n[capacity]'))
     stranger = subprocess.Popen([sys.executable, "-m", "subak", "worker", file], stderr=subprocess.PIPE, text=True)
     try:
-        assert "the join token is not that of this federation" in stranger.stderr.readline()
+        assert "its join token is not that of this federation" in stranger.stderr.readline()
         with federation.client() as client:
             assert [machine.name for machine in client.machines()] == ["a1"]
     finally:

@@ -1,10 +1,10 @@
 """Turns dates among a scenario's settings into seconds since time 0 of its workload."""
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from subak.dates import Calendar, Days, date_text, instant_words, seconds_of, when_reader
 from subak.errors import InputError
+from subak.json_type import Json
 from subak.workload.calendars import days_in
 from subak.workload.piped import PIPE, piped_folder
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names, workload_folder
@@ -13,7 +13,7 @@ ON_THE_RUN = "until"  # counted on the run's clock; the window is of the trace's
 BEGIN, ENDS = "measure_from", ("measure_until", ON_THE_RUN)
 
 
-def dated(document: Any, names: Mapping[str, str], here: Path | None = None) -> Any:
+def dated(document: Json, names: Mapping[str, str], here: Path | None = None) -> Json:
     """Return a scenario's settings with seconds in the place of dates.
 
     The folder of the workload is relative to *here*; *names* holds the settings that are times, with their words in
@@ -35,7 +35,7 @@ def _days(workload: str) -> Days:
     return days_in(workload_folder(workload))
 
 
-def in_seconds(settings: dict[str, Any], names: Mapping[str, str], days: Callable[[], Days]) -> dict[str, Any]:
+def in_seconds(settings: dict[str, Json], names: Mapping[str, str], days: Callable[[], Days]) -> dict[str, Json]:
     """Return settings with seconds in the place of dates; *days* looks at the workload, where there is a date."""
     found, calendar = dict(settings), None
     for name in filter(names.__contains__, settings):
@@ -52,7 +52,7 @@ def in_seconds(settings: dict[str, Any], names: Mapping[str, str], days: Callabl
     return found
 
 
-def _refuse_order(found: Mapping[str, Any], names: Mapping[str, str], calendar: Calendar) -> None:
+def _refuse_order(found: Mapping[str, Json], names: Mapping[str, str], calendar: Calendar) -> None:
     """Raise InputError, with dates, for a window or a run that ends before the window begins."""
     begin = found.get(BEGIN)
     for name in ENDS:
@@ -62,7 +62,7 @@ def _refuse_order(found: Mapping[str, Any], names: Mapping[str, str], calendar: 
                              f"not {instant_words(end, calendar)}")
 
 
-def _refuse_load(name: str, word: str, when: str, settings: Mapping[str, Any]) -> None:
+def _refuse_load(name: str, word: str, when: str, settings: Mapping[str, Json]) -> None:
     load = settings.get("load", 1.0)
     if name == ON_THE_RUN and load != 1.0:
         raise InputError(f"{word}: must be a time since the run's begin such as 2d, not {when}: at "

@@ -40,7 +40,7 @@ from subak.version import VERSION
 Grade = Literal["good", "mind", "fault"]
 ANSWER_S = 5.0
 CLOCK_S = 60.0  # by which clocks may differ before it is said; certificates allow two hours
-FILES = 8192  # open files that a master of a thousand machines may need
+OPEN_FILES = 8192  # open files that a master of a thousand machines may need
 FREE_BYTES = 1 << 30
 COMMIT_S = 0.05  # that a disk may take for a commit
 COMMITS = 5
@@ -128,9 +128,9 @@ def _of_certificate(folder: Path, about: str, entry: TlsEntry) -> Iterator[Findi
 
 def _of_host(folder: Path, has_masters: bool) -> Iterator[Finding]:
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    yield Finding("good" if files >= FILES or files == resource.RLIM_INFINITY else "mind", "open files",
-                  f"a process may have {files:,}" if files >= FILES else
-                  f"a process may have {files:,}; masters of many machines need {FILES:,} (LimitNOFILE, ulimit -n)")
+    is_enough = files >= OPEN_FILES or files == resource.RLIM_INFINITY
+    yield Finding("good" if is_enough else "mind", "open files", f"a process may have {files:,}" + (
+        "" if is_enough else f"; masters of many machines need {OPEN_FILES:,} (LimitNOFILE, ulimit -n)"))
     free = shutil.disk_usage(folder).free
     yield Finding("good" if free >= FREE_BYTES else "mind", "disk", f"{free / (1 << 30):.1f} GiB are free")
     if has_masters:
