@@ -20,10 +20,11 @@ from subak.cli import app
 from subak.cli.live import jobs, up
 from subak.cli.live.change import _show
 from subak.cli.live.commands import COMMAND_SIZE
+from subak.cli.live.follow import _line
 from subak.cli.live.hints import hint
 from subak.cli.live.next_steps import _place
 from subak.cli.live.options import Output
-from subak.cli.live.show import cores_text
+from subak.cli.live.show import cores_text, outcome_text
 from subak.cli.live.side_by_side import LabelledWriter, Labels
 from subak.cli.live.writing import OutputWriter
 from subak.live.api.errors import UnavailableError
@@ -498,15 +499,20 @@ def test_what_follows_a_script_goes_to_it(serving, run, write, monkeypatch, word
     assert (spec.stages[0].command, spec.metadata.name) == (expected, name)
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (("t.py", "--cpu", "0.25"), "--cpu 0.25"), (("t.py", "x", "--name=y", "--cpu", "1"), "--name=y"),
-    (("t.py", "--strict", "--x"), "--strict"), (("t.py", "--", "--cpu", "1"), ""), (("--", "t.py", "--cpu", "1"), ""),
-    (("--cpu", "1", "t.py", "--epochs", "3"), ""), (("make", "--cpu", "1"), "")])
-def test_an_option_behind_a_script_is_said_to_go_to_it(serving, run, write, monkeypatch, words, said):
+@pytest.mark.parametrize(("words", "said", "taken"), [
+    (("t.py", "--cpu", "0.25"), "--cpu 0.25", "1 core"), (("t.py", "x", "--name=y", "--cpu", "1"), "--name=y", ""),
+    (("--cpu", "2", "t.py", "--cpu=0.25"), "--cpu=0.25", "--cpu 2"),
+    (("t.py", "--array", "0-3"), "--array 0-3", "1 task"),
+    (("--tasks", "2", "t.py", "--tasks", "3"), "--tasks 3", "--tasks 2"),
+    (("t.py", "--strict", "--x"), "--strict", ""), (("t.py", "--", "--cpu", "1"), "", ""),
+    (("--", "t.py", "--cpu", "1"), "", ""), (("--cpu", "1", "t.py", "--epochs", "3"), "", ""),
+    (("make", "--cpu", "1"), "", "")])
+def test_an_option_behind_a_script_is_said_to_go_to_it(serving, run, write, monkeypatch, words, said, taken):
+    """And what the job takes instead."""
     monkeypatch.chdir(write("import sys\n", "t.py").parent)
     assert run("run", "--detach", *words) == (0, "g0-0\n", said and (
-        f"subak: {said} is given to t.py; put Subak's options before the script (a -- behind it says that all others "
-        "are its own)\n"))
+        f"subak: {said} is given to t.py{', and the job takes ' * bool(taken)}{taken}; put Subak's options before "
+        "the script (a -- behind it says that all others are its own)\n"))
 
 
 def test_a_variable_without_a_value_is_that_of_the_shell(serving, run, write, monkeypatch):
@@ -563,6 +569,68 @@ def test_submit_says_how_a_script_gets_arguments(serving, run, write, monkeypatc
     assert (code, out) == (2, "")
     assert err.startswith(f"subak: {begin}")
     assert "a script with arguments is submitted by subak run --detach train.py --epochs 3" in err
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("submit", "t.py", "-h"), "No such option: -h (see"), (("submit", "t.py", "-c", "2"), "-c; is --cpu meant? (see"),
+    (("submit", "t.py", "-cpu", "0.25"), "-c; is --cpu meant? (see"),
+    (("submit", "t.py", "--cpus", "2"), "--cpus (Possible options: --cpu, --gpus) (see"),
+    (("submit", "--cpu", "1", "t.py", "--epochs", "3"), "--epochs; a script with arguments"),
+    (("submit", "t"), "no file t here; is t.py meant?"), (("submit", "absent"), "no file absent here\n"),
+    (("submit", "python", "t.py"), "python: is no file, but a command; subak run -- python SCRIPT runs it"),
+    (("submit", "python t.py"), "python t.py: is no file, but a command; subak run -- python t.py runs it"),
+    (("run", "python t.py"), "'python t.py': is one word, and no shell reads it; subak run -- python t.py"),
+    (("list", "--failed"), "No such option: --failed; is --state failed meant?"),
+    (("list", "--state", "fail"), "Invalid value for '--state': 'fail' is not one of"),
+    (("list", "a", "--name", "a"), "--name: goes without JOB"),
+    (("up", "-detach"), "is --detach meant?"),
+    (("up", "detach"), "detach: is the name of a folder here; is --detach meant?")])
+def test_what_is_mistyped_gets_what_is_meant(serving, run, write, monkeypatch, words, said):
+    monkeypatch.chdir(write("import sys\n", "t.py").parent)
+    code, out, err = run(*words)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert said in err
+
+
+def test_a_script_that_a_program_would_not_find_is_said(serving, run, write, monkeypatch):
+    monkeypatch.chdir(write("import sys\n", "train_1.py").parent)
+    said = "subak: there is no file train_2.py here; is train_1.py meant?\n"
+    for words, line in ((("python", "train_2.py"), said), (("python3", "-u", "train_2.py"), said),
+                        (("--workdir", "/", "python", "train_2.py"), ""), (("python", "train_1.py"), ""),
+                        (("make", "train_2.py"), ""), (("python", "-m", "lab"), "")):
+        assert run("run", "--detach", *words)[0::2] == (0, line)
+
+
+def test_run_says_at_a_terminal_what_submit_says(serving, run, monkeypatch):
+    assert run("run", "--detach", "--", "sleep")[1] == "g0-0\n"  # for scripts
+    monkeypatch.setattr("subak.cli.live.submit.is_seen", lambda: True)
+    assert run("run", "--detach", "--queue", "web", "--", "sleep")[1] == "g0-1 sleep submitted to web: 1 task\n"
+
+
+def test_list_takes_names_and_ids(serving, run, write):
+    for name in ("a", "b", "a", "c-0"):
+        run("submit", write(job(name=name)))
+
+    def listed(*words):
+        return [line.split()[0] for line in run("list", *words)[1].splitlines()[1:]]
+
+    assert listed("a") == ["g0-2", "g0-0"] and listed("a", "b.py") == ["g0-2", "g0-1", "g0-0"]
+    assert listed("g0-1", "a", "--limit", "2") == ["g0-2", "g0-1"]
+    assert listed("c-0") == ["g0-3"] and listed("absent") == []
+    assert listed("a", "g0-1", "--state", "failed") == []
+
+
+@pytest.mark.parametrize(("outcome", "reason", "words"), [
+    ("failed", "it failed with exit code 1", "failed: exit code 1"), ("finished", "", "finished"),
+    ("cancelled", "cancelled by a user", "cancelled by a user"), ("lost", "it left", "lost: it left")])
+def test_how_something_ended_is_said_once(outcome, reason, words):
+    assert outcome_text(outcome, reason) == words
+    view = {"id": "g0-1", "name": "a", "queue": "q", "version": 1}
+    ended = {**view, "state": "ended", "outcome": outcome, "reason": reason}
+    assert _line(JobView(**ended, tasks=1, counts=TaskCounts(failed=1))) == f"g0-1 a {words}"
+    several = _line(JobView(**ended, tasks=2, counts=TaskCounts(failed=2)))
+    assert several.startswith(f"g0-1 a {outcome}") and several.endswith(": 2 failed") and several.count(outcome) <= 2
+    assert _line(JobView(**view, state="running", tasks=1, counts=TaskCounts(backoff=1))) == "g0-1 a running: 1 backoff"
 
 
 def test_a_script_that_cannot_be_read_is_one_line(serving, run, write, monkeypatch):
@@ -1251,9 +1319,9 @@ def test_several_are_watched_until_all_have_ended(serving, run, write):
         code, out, _ = run("watch", *ids)
         lines = [line.split(" ", 1)[1] for line in out.splitlines()]
         assert code == 1
-        assert lines[-2:] == ["g0-2 b finished: 1 finished", "g0-1 a failed (exit code 1): 1 failed"]
+        assert lines[-2:] == ["g0-2 b finished", "g0-1 a failed: exit code 1"]
         if not ids:
-            assert lines[:-2] == ["g0-1 a running: 1 running", "g0-2 b running: 1 running"]
+            assert lines[:-2] == ["g0-1 a running", "g0-2 b running"]
 
 
 def test_a_change_that_cannot_be_seen_is_no_line(serving, run, write):
@@ -1267,7 +1335,7 @@ def test_a_change_that_cannot_be_seen_is_no_line(serving, run, write):
     later(serving, change(), 0.2)
     later(serving, service.finish("g0-0.0"), 0.7)
     assert [line.split(" ", 1)[1] for line in run("watch", "a")[1].splitlines()] == [
-        "g0-0 a running: 1 running", "g0-0 a finished: 1 finished"]
+        "g0-0 a running", "g0-0 a finished"]
 
 
 def test_watch_ends_with_the_job(serving, run, write):
@@ -1293,7 +1361,7 @@ def test_watch_says_the_end_of_a_job_whatever_its_version_then_is(serving, run, 
     code, out, _ = run("watch", "g0-0")
     assert code == 0
     lines = [line.split(" ", 1)[1] for line in out.splitlines()]
-    assert lines == ["g0-0 a running: 1 running", "g0-0 a finished: 1 finished"]
+    assert lines == ["g0-0 a running", "g0-0 a finished"]
 
 
 def test_history_since(serving, run, write, monkeypatch):

@@ -13,6 +13,12 @@ from typing import Any
 from subak import exit_codes
 from subak.cli.ending import INTERRUPTION, OF_LIVE, CommandEndedError, loading, without_live
 
+MEANT_BY = {  # options by other words for them, of Slurm, Docker and others
+    "--cpu": ("c", "cpus", "cores", "cpus-per-task"), "--memory": ("m", "mem", "ram"), "--gpus": ("gres",),
+    "--detach": ("background", "bg"), "--queue": ("p", "partition"), "--name": ("job-name",),
+    "--time-limit": ("t", "time", "timeout"), "--follow": ("tail-f",), "--tasks": ("ntasks",)}
+STATES_OF_LIST = ("waiting", "running", "ended", "finished", "failed", "cancelled", "timed-out", "lost")
+
 
 def main() -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
@@ -61,7 +67,7 @@ def _exit_code() -> object:
         _fail(str(error), error.exit_code, getattr(error, "details", ()))
     except UsageError as error:
         where = error.ctx.command_path if error.ctx else "subak"
-        _fail(f"{error.format_message().rstrip('.')}{_hint(error)} (see {where} --help)")
+        _fail(f"{error.format_message().replace('Value error, ', '').rstrip('.')}{_hint(error)} (see {where} --help)")
     except MemoryError:
         _fail("out of memory")
     except ModuleNotFoundError as error:
@@ -80,8 +86,20 @@ def _exit_code() -> object:
 
 
 def _hint(error: Any) -> str:
-    """Return what else to say of a command line that is not understood: how a script gets an option of its own."""
-    if getattr(error, "option_name", None) is None or error.ctx is None or error.ctx.info_name != "submit":
+    """Return what else to say of a command line that is not understood: what is meant, or how a script gets options."""
+    option = getattr(error, "option_name", None)
+    if option is None or error.ctx is None:
+        return ""
+    of = {name for each in error.ctx.command.params for name in each.opts}
+    word = option.lstrip("-").lower()
+    given = {each.partition("=")[0].lower() for each in sys.argv[2:] if each[:1] == "-" and each[:2] != "--"}
+    meant = "" if getattr(error, "possibilities", None) else next(
+        (name for name in MEANT_BY if name in of and (word in MEANT_BY[name] or f"-{name.lstrip('-')}" in given)), "")
+    if meant:
+        return f"; is {meant} meant?"
+    if error.ctx.info_name == "list" and word in STATES_OF_LIST:
+        return f"; is --state {word} meant?"
+    if error.ctx.info_name != "submit" or word == "h" or getattr(error, "possibilities", None):
         return ""
     from subak.cli.live.scripts import HOW_TO_ADD_ARGUMENTS  # noqa: PLC0415  (loads a part that others do without)
 

@@ -12,7 +12,7 @@ from subak.cli.ending import CommandEndedError
 from subak.cli.live.changes import changes, open_jobs
 from subak.cli.live.named import job_or_task, named
 from subak.cli.live.options import ANY, JOB, ClientOption, Output, checked, if_interrupted, opened
-from subak.cli.live.show import counts_text, ending_text, going_on, remark, show, standing
+from subak.cli.live.show import counts_text, ending_text, going_on, outcome_text, remark, show, standing
 from subak.cli.live.side_by_side import ended, follow_together, labels_of
 from subak.cli.live.writing import OutputWriter, follow_streams, stream_of, write_attempts
 from subak.errors import InputError, SubakError
@@ -287,5 +287,9 @@ def _watch(federation: "Client", followed: dict[str, JobView], output: Output) -
 
 
 def _line(job: JobView) -> str:
-    why = f" ({job.reason})" if job.reason else ""
-    return f"{job.id} {job.name} {standing(job.state, job.outcome)}{why}: {counts_text(job.counts)}"
+    if job.tasks == 1 and job.outcome:
+        return f"{job.id} {job.name} {outcome_text(job.outcome, job.reason)}"
+    stands, counts = standing(job.state, job.outcome), counts_text(job.counts)
+    why = "" if job.reason.startswith(stands) else job.reason.removeprefix("it failed with ")
+    return (f"{job.id} {job.name} {stands}{f' ({why})' if why else ''}"
+            f"{'' if job.tasks == 1 and counts == f'1 {stands}' else f': {counts}'}")

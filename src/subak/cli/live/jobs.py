@@ -1,9 +1,10 @@
 """`subak list`, `subak describe`, `subak history`: show the state and history of jobs and tasks."""
+import builtins
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 from msgspec import structs
@@ -12,6 +13,7 @@ from subak.cli.live.commands import arguments_by_id, facts_of
 from subak.cli.live.named import job_or_task, named
 from subak.cli.live.options import (
     ANY,
+    JOB,
     MACHINE,
     ClientOption,
     LimitOption,
@@ -21,6 +23,7 @@ from subak.cli.live.options import (
     opened,
     time_of,
 )
+from subak.cli.live.scripts import is_script
 from subak.cli.live.show import (
     UNFINISHED,
     amounts_text,
@@ -41,12 +44,13 @@ from subak.cli.live.show import (
 )
 from subak.errors import InputError
 from subak.live.api.errors import NotFoundError
-from subak.live.api.models import ID_PATTERN, NAME_PATTERN, Event, JobState, JobView, MachineView, TaskView
+from subak.live.api.models import ID_PATTERN, JOB_PATTERN, NAME_PATTERN, Event, JobState, JobView, MachineView, TaskView
 from subak.report.console import Console, echo
 from subak.report.number_text import NOTHING, count_text, counted
 
 if TYPE_CHECKING:  # loads the standard library's HTTP, which help does without
     from subak.live.client import Client
+    from subak.live.client.client import Found
 
 TASKS_SHOWN = 20
 ARGUMENTS = "arguments"
@@ -57,6 +61,8 @@ STATES = get_args(JobState)
 
 
 def list(  # the name of the command
+    names: Annotated[builtins.list[str] | None, typer.Argument(
+        metavar="[JOB...]", show_default=False, help="Only jobs of these names, or ids such as g0-17.")] = None,
     queue: Annotated[str, typer.Option("--queue", metavar="PATH", show_default=False,
                                        help="Only jobs of this queue, and of those below it.")] = "",
     state: Annotated[Standing | None, typer.Option(
@@ -80,17 +86,22 @@ def list(  # the name of the command
 
     - `subak list` lists the latest 40.
     - `subak list --queue research --state running` lists running jobs of the queue research.
+    - `subak list train_1` lists all runs of the job train_1.
     - `subak list --mine` lists your own.
     - `subak list --state failed` lists jobs of which a task failed.
     - `subak list -o json | jq -r '.items[].id'` prints ids only.
     """
+    for each in names or ():
+        checked(each, JOB, "JOB")
+    if names and name:
+        raise InputError("--name: goes without JOB")
     if mine and user:
         raise InputError("--mine: goes without --user")
     with opened(client) as federation:
         user = federation.whoami().name if mine else user
         outcome = "" if state is None or state in STATES else state.replace("-", " ")
-        found = federation.jobs(queue=queue, state="" if outcome else state or "", name=name, limit=limit + 1,
-                                outcome=outcome, user=user)
+        found = _named(federation, names or [name], limit + 1, queue=queue, state="" if outcome else state or "",
+                       outcome=outcome, user=user)
         is_cut, found = len(found.items) > limit, structs.replace(found, items=found.items[:limit])
         size = NARROW_SIZE if Console().width < NARROW else ARGUMENTS_SIZE
         arguments = arguments_by_id(federation, found.items, size) if output == Output.TABLE else {}
@@ -99,6 +110,17 @@ def list(  # the name of the command
     remark([*([f"only the latest {limit:,}: --limit {10 * limit} lists more"] if is_cut else []), *found.unreachable,
             *why_full(items), *how_larger(job.reason for job in items),
             *(["reasons are cut to the width of the terminal: subak describe JOB has all"] if cut else [])])
+
+
+def _named(federation: "Client", names: Sequence[str], limit: int, **wanted: Any) -> "Found[JobView]":
+    """Return the latest jobs of any of the names or ids, the latest first; ids only where nothing else is *wanted*."""
+    found = [federation.jobs(name=PurePath(name).stem if is_script(name) else name, limit=limit, **wanted)
+             for name in names]
+    ids = [name for name in names if re.fullmatch(JOB_PATTERN, name)]  # which a name may look like, too
+    found += [federation.jobs_of(ids)] if ids and not any(wanted.values()) else []
+    jobs = {job.id: job for each in found for job in each.items}
+    return structs.replace(found[0], items=tuple(sorted(jobs.values(), key=lambda job: -job.submitted)[:limit]),
+                           unreachable=tuple(dict.fromkeys(line for each in found for line in each.unreachable)))
 
 
 def _show_list(jobs: Sequence[JobView], arguments: Mapping[str, str], now: float) -> bool:

@@ -150,10 +150,18 @@ def ending_text(ended: JobView | TaskView, name: str, typed: str = "", is_shown:
     *typed*: what the user has called it.
     """
     counts = counts_text(ended.counts) if isinstance(ended, JobView) and ended.tasks > 1 else ""
-    why = counts or ended.reason.removeprefix("it failed with ")
+    how = outcome_text(ended.outcome, "" if counts else ended.reason)
     where = "" if is_shown or ended.outcome not in (FAILED, TIMED_OUT) else (
         f"; {hint('logs', ended.id, typed)} shows its output")
-    return f"{name} {ended.outcome}{f': {why}' if why else ''}{where}"
+    return f"{name} {how}{f': {counts}' if counts else ''}{where}"
+
+
+def outcome_text(outcome: str, reason: str) -> str:
+    """Return how something ended, and why, nothing twice: ``failed: exit code 1``, ``cancelled by a user``."""
+    why = reason.removeprefix("it failed with ")
+    if why.startswith(outcome):
+        return why
+    return f"{outcome}{f': {why}' if why else ''}"
 
 
 def how_larger(reasons: Iterable[str]) -> list[str]:

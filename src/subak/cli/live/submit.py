@@ -44,10 +44,12 @@ from subak.cli.live.options import (
 from subak.cli.live.pythons import other_python
 from subak.cli.live.scripts import (
     UNBUFFERED,
+    absent_script,
     command_of,
     folder_of_script,
     has_arguments,
     is_absent,
+    is_program,
     is_script,
     meant_for_subak,
     no_script,
@@ -149,7 +151,9 @@ def submit(
 
 def _text_of(file: Path, said: dict[str, object], workdir: str | None) -> bytes:
     """Return the job file that a file is, or the one of the script that it is. Raises InputError."""
-    if is_absent(str(file)) and (is_script(str(file)) or has_arguments(str(file))):
+    name = str(file)
+    if name != "-" and is_absent(name) and (is_script(name) or has_arguments(name) or not file.suffix
+                                            or is_program(name.partition(" ")[0])):
         raise InputError(no_script(str(file)))
     data = file_bytes(file)
     if data.startswith(b"#!"):
@@ -168,8 +172,13 @@ def _submitted(federation: "Client", text: bytes, file: Path, key: str, strict: 
     job = federation.submit(text, key=key, file=str(file), strict=strict)
     warn(job)
     if output == Output.TABLE:
-        echo(f"{job.id} {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}")
+        echo(f"{job.id}{_submitted_text(job)}")
     return job
+
+
+def _submitted_text(job: JobView) -> str:
+    """Return what is said of a job behind its id when it was submitted."""
+    return f" {job.name} submitted to {job.queue}: {counted(job.tasks, 'task')}"
 
 
 def warn(job: JobView) -> None:
@@ -215,7 +224,9 @@ def run(
     priority: PriorityOption = None,
     retries: RetriesOption = None,
     strict: StrictOption = False,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Print the id of the job, and do not wait.")] = False,
+    detach: Annotated[bool, typer.Option(
+        "--detach", "-d", help="Print the id of the job (at a terminal also name, queue and tasks), and do not wait.",
+        )] = False,
     raw: Annotated[bool, typer.Option(
         "--raw", help="Let what it writes reach a terminal as it is, colours and all; else colours are left "
                       "out, and what else could steer the terminal is shown as escapes.")] = False,
@@ -239,21 +250,25 @@ def run(
     - `subak run -n 4 --retries 1 -- ./simulate` runs it four times, SUBAK_TASK_INDEX from 0 to 3.
     - `subak run --detach -- sleep 60` prints the id; `subak logs -f ID` follows it.
     """
-    said = sys.argv[:-len(command)][-1:] != ["--"] and meant_for_subak(command)
+    if len(command) == 1 and is_program(command[0].partition(" ")[0]) and " " in command[0]:
+        raise InputError(f"{command[0]!r}: is one word, and no shell reads it; subak run -- {command[0]}")
     words, fields = command_of(command), job_fields(
         tasks, array, cpu, memory, gpus, resources, env, queue=queue, name=name, workdir=folder_of(workdir),
         time_limit=time_limit, priority=priority, retries=retries)
+    said = sys.argv[:-len(command)][-1:] != ["--"] and meant_for_subak(command, fields)
+    absent = "" if workdir else absent_script(words)
     text = _job_text(words, fields)
     from subak.live.client import Client, read_settings  # noqa: PLC0415  (see above)
 
     settings = read_settings(client)
     try:
-        remark([*([said] if said else []), *other_python(settings, [words], fields.get("env"))])
+        remark([*([said] if said else []), *([absent] if absent else []),
+                *other_python(settings, [words], fields.get("env"))])
         with if_interrupted(lambda: f"interrupted; {SHOWN}"), Client(settings) as federation:
             job = federation.submit(text, file="run", strict=strict)
             warn(job)
             if detach:
-                echo(job.id)
+                echo(f"{job.id}{_submitted_text(job) if is_seen() else ''}")
                 return
             code = _followed(federation, job, settings, raw)
     except SubakError as error:

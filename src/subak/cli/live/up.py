@@ -68,6 +68,8 @@ def up(
       and none is hidden from a job.
     - `subak up --detach` leaves it running; `subak down` ends it.
     """
+    if str(folder) == "detach" and not Path("detach").exists():
+        raise InputError("detach: is the name of a folder here; is --detach meant? (mkdir detach first, if not)")
     folder = usual_folder() if folder is None else folder
     lacking = [name for name in OF_LIVE if find_spec(name) is None]
     if lacking:  # before anything is made, and processes are started that cannot say so
