@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import DecodeError, Struct, json, structs
 
 FILE = "audit.log"
-FILE_BYTES, FILES = 8 << 20, 8  # of one, and how many are kept
+FILE_BYTES, LOG_FILES = 8 << 20, 8  # of one, and how many are kept
 PATH_CHARACTERS = 300  # of a path that are kept
 NO_OUTCOME = 0
 PRIVATE = 0o600
@@ -38,7 +38,7 @@ class Line(Struct, frozen=True, omit_defaults=True):
 class Audit:
     """The log in a folder; see the head of the file."""
 
-    def __init__(self, folder: Path, file_bytes: int = FILE_BYTES, files: int = FILES) -> None:
+    def __init__(self, folder: Path, file_bytes: int = FILE_BYTES, files: int = LOG_FILES) -> None:
         self.path, self.file_bytes, self.files = folder / FILE, file_bytes, files
         self.begun, self.life = 0, os.urandom(4).hex()
         self.number = -1  # of the open file
