@@ -144,7 +144,7 @@ def test_known_mch(case):
 @given(problems(limits=(math.inf, math.inf, 0.25), leaves_max=6))
 @settings(max_examples=40, deadline=None)
 def test_small_tasks_come_near_the_fluid(problem):
-    """Each choice may be off by a task at every level of the tree."""
+    """Each choice may be off by a task at every level of the tree; what each other leaf lacks may all be one leaf's."""
     tree, demand, capacity, tasks = problem
     capacity = capacity * 5
     tasks = None if tasks is None else tasks * 5
@@ -152,7 +152,7 @@ def test_small_tasks_come_near_the_fluid(problem):
     largest = (demand / capacity).max(axis=1)
     order = Counter(hdrf(tree, demand, capacity, tasks))
     given_ = np.array([order[leaf] for leaf in range(len(demand))]) * largest
-    assert given_ == pytest.approx(shares, abs=4 * largest.max())
+    assert given_ == pytest.approx(shares, abs=max(4, len(demand)) * largest.max())
 
 
 # What must always hold
