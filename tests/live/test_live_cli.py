@@ -385,7 +385,8 @@ def test_what_no_machine_is_large_enough_for_is_warned_of_or_refused(serving, ru
     assert not serving.services["g0"].jobs_by_id
     code, out, err = run("submit", file)
     assert (code, out) == (0, "g0-0 a submitted to research/ada: 1 task\n")
-    cure = ("subak: to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak "
+    cure = ("subak: ask for less (subak cancel, then again with a smaller --cpu or --memory); or make a machine "
+            "larger: change [capacity] in its worker-*.toml, beside client.toml, then subak "
             "down and subak up\n")
     assert err == f"subak: g0-0: warning: {words}\n{cure.replace('subak: ', 'subak: --strict refuses such a job; ', 1)}"
     assert run("submit", write(job(more="resources: {cpu: 4}\n")), "--strict") == (
@@ -1440,13 +1441,13 @@ def test_explain_takes_a_job_by_its_id_or_name(serving, run, write, tmp_path, mo
 
 def test_cancel_and_preempt(serving, run, write):
     run("submit", write(job("[sleep]", more="tasks: 2\n")))
-    assert run("cancel", "g0-0.1")[1] == "g0-0.1 is cancelled; tasks of g0-0: 1 running, 1 cancelled\n"
+    assert run("cancel", "g0-0.1")[1] == "g0-0.1 is cancelled; tasks of a: 1 running, 1 cancelled\n"
     assert run("preempt", "g0-0.0")[0] == 0
     code, _, err = run("preempt", "g0-0.1")
     assert (code, err) == (5, "subak: task g0-0.1 does not run: it is ended\n")
     code, out, err = run("cancel", "g0-0.1")
     assert (code, out, err) == (5, "", "subak: g0-0.1 has ended already (cancelled)\n")
-    assert run("cancel", "g0-0")[1] == "g0-0 is cancelled; tasks of g0-0: 2 cancelled\n"
+    assert run("cancel", "g0-0")[1] == "g0-0 is cancelled; tasks of a: 2 cancelled\n"
     assert run("cancel", "g0-0")[0::2] == (5, "subak: g0-0 has ended already (cancelled)\n")
 
 
@@ -1463,7 +1464,7 @@ def test_cancel_of_what_still_ends_says_so(capsys):
     _show("g0-0", JobView(id="g0-0", name="a", queue="q", state="running", version=1, counts=counts, submitted=0.0),
           Output.TABLE)
     assert capsys.readouterr().out == (
-        "g0-0 is being cancelled, and ends within its grace period; tasks of g0-0: 1 ending, 2 cancelled\n")
+        "g0-0 is being cancelled, and ends within its grace period; tasks of a: 1 ending, 2 cancelled\n")
 
 
 def test_cancel_and_preempt_go_on_behind_one_that_cannot_be(serving, run, write):
@@ -1472,7 +1473,7 @@ def test_cancel_and_preempt_go_on_behind_one_that_cannot_be(serving, run, write)
         run("submit", write(job("[sleep]")))
     run("cancel", "g0-0")
     code, out, err = run("cancel", "g0-0", "g0-1", "g0-99")
-    assert (code, out) == (5, "g0-1 is cancelled; tasks of g0-1: 1 cancelled\n")
+    assert (code, out) == (5, "g0-1 a is cancelled\n")
     assert [line[:16] for line in err.splitlines()] == ["subak: g0-0 has ", "subak: there is "]
     assert run("cancel", "g0-99")[0] == 3
     code, out, err = run("preempt", "g0-1.0", "g0-2.0")
@@ -1487,7 +1488,7 @@ def test_all_is_cancelled_when_somebody_agrees(serving, run, write, monkeypatch)
     assert run("cancel", "--all")[0::2] == (
         2, "subak: nothing was cancelled; --yes cancels 3 jobs without asking\n")
     assert run("cancel", "--all", "--queue", "web", "--yes")[:2] == (
-        0, "g0-3 is cancelled; tasks of g0-3: 1 cancelled\n")
+        0, "g0-3 sleep is cancelled\n")
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: "n"))
     assert run("cancel", "--all")[2].startswith("Cancel 2 jobs: c, a? [y/N] ")
     assert [line[:4] for line in run("cancel", "--all", "-y")[1].splitlines()] == ["g0-0", "g0-2"]

@@ -82,7 +82,8 @@ def _show(id: str, job: JobView, output: Output) -> None:
     if show(job, output):
         return
     stands = "is cancelled" if not job.counts.ending else "is being cancelled, and ends within its grace period"
-    echo(f"{id} {stands}; tasks of {job.id}: {counts_text(job.counts)}")
+    echo(f"{job.id} {job.name} {stands}" if job.tasks == 1 else
+         f"{id} {stands}; tasks of {job.name}: {counts_text(job.counts)}")
 
 
 def _each(ids: list[str], change: Callable[[str], None]) -> None:

@@ -42,8 +42,8 @@ UNFINISHED = (*ENDED_BADLY, TASK_RUNNING, TASK_STARTING, TASK_ENDING, *PENDING)
 IDS_NAMED = 5  # in a line
 REASON_LEAST = 11  # characters of the last column of a narrow table: "exit code 1"
 SHARING = "with --cpu 0.25 four tasks share a core (docs/jobs.md, \"Sharing a core\")"
-HOW_LARGER = ("to make a machine larger: change [capacity] in its worker-*.toml, beside client.toml, then subak down "
-              "and subak up")
+HOW_LARGER = ("ask for less (subak cancel, then again with a smaller --cpu or --memory); or make a machine larger: "
+              "change [capacity] in its worker-*.toml, beside client.toml, then subak down and subak up")
 STYLES = {"finished": "green", "failed": "red", "lost": "red", "timed out": "red", "cancelled": "yellow",
           "running": "cyan", "unknown": "yellow", "absent": "dim"}
 
