@@ -275,7 +275,7 @@ def test_of_several_jobs_of_a_name_the_open_one_is_meant_or_else_the_latest(serv
     run("cancel", "g0-0", "g0-2", "g0-3")
     assert run("describe", "twice")[1:] == run("describe", "g0-1")[1:]
     assert run("preempt", "twice.0")[1].startswith("g0-1.0 preempted")
-    assert run("cancel", "twice")[1].startswith("g0-1 is cancelled")
+    assert run("cancel", "twice")[1].startswith("g0-1 twice is cancelled")
     code, out, err = run("describe", "twice")
     assert (code, out[:5], err) == (0, "g0-3 ", "subak: all jobs called twice have ended; this is g0-3, the latest\n")
     assert json.loads(run("describe", "twice.0", "-o", "json")[1])["id"] == "g0-3.0"
