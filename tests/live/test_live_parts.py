@@ -53,7 +53,7 @@ from subak.live.role.layout import STANDBYS, Layout, Rooms, Timing
 from subak.live.role.local_role import UNREACHABLE
 from subak.live.service.changing import removed_view
 from subak.live.service.planning import first_queues, new_queues, plan_of, setups_of
-from subak.live.service.resources import machine_view, total_of
+from subak.live.service.resources import machine_view, running_on, total_of
 from subak.live.service.service import GlobalMasterService
 from subak.live.service.views import Known
 from subak.live.torture.case import Case, JobCase, MachineCase
@@ -245,15 +245,15 @@ def test_a_machine_is_shown_as_its_local_master_says():
     world = world_of()
     role, number = world.masters[0].role, number_of(world)
     fact = read_machine(role.facts.known[MACHINE, number].body)
-    view = machine_view(role, FILE, number, fact)
+    view = machine_view(role, FILE, number, fact, running_on(role))
     assert (view.state, view.reason, view.capacity, view.used) == (
         "ready", "", {"cpu": 1000, "memory": 1024}, {"cpu": 0, "memory": 0})
-    assert machine_view(role, FILE, number, structs.replace(fact, joining=True)).state == "joining"
+    assert machine_view(role, FILE, number, structs.replace(fact, joining=True), running_on(role)).state == "joining"
     role.master.listed[number] = False
-    view = machine_view(role, FILE, number, structs.replace(fact, joining=True))
+    view = machine_view(role, FILE, number, structs.replace(fact, joining=True), running_on(role))
     assert (view.state, view.reason) == ("unknown", "its local master has not heard of it yet")
     role.master.listed[number], role.master.fleet.capacity[:, number] = True, 0
-    assert machine_view(role, FILE, number, fact).state == "lost"
+    assert machine_view(role, FILE, number, fact, running_on(role)).state == "lost"
 
 
 def answers_to(world, *asks):
@@ -580,3 +580,22 @@ def test_a_job_that_names_no_queue_goes_to_the_first_that_is_there():
     assert [queues.of_job(path) for path in ("default", "a", "b")] == ["web", "a", "b"]
     assert QueuesFact(1, (QueueSetup("a", 0), QueueSetup("default", 1))).of_job("default") == "default"
     assert QueuesFact(1, ()).of_job("default") == "default"
+
+
+def test_a_page_of_machines_looks_at_its_own_and_goes_on_behind_one_that_is_gone(monkeypatch):
+    """Every page looked at every machine, and at every task for each of them."""
+    world = world_of(machines=7)
+    role, looked = world.masters[0].role, []
+    service = GlobalMasterService(SimpleNamespace(role=role), None, FILE)
+    monkeypatch.setattr("subak.live.service.service.machine_view", lambda role, file, number, machine, running: (
+        looked.append(number), machine_view(role, file, number, machine, running))[1])
+    first = asyncio.run(service.machines("", "", 3))
+    assert [machine.name for machine in first.items] == ["m0", "m1", "m2"]
+    assert (len(looked), first.cursor) == (3, "m3")
+    number = next(number for number, machine in service._machines().items() if machine.name == "m3")
+    fact = role.facts.known[MACHINE, number]
+    role.facts.note(structs.replace(fact, version=fact.version + 1, body=msgspec.msgpack.encode(
+        structs.replace(read_machine(fact.body), gone=True))))
+    rest = asyncio.run(service.machines("", first.cursor, 3))
+    assert ([machine.name for machine in rest.items], rest.cursor) == (["m4", "m5", "m6"], "")
+    assert asyncio.run(service.machines("elsewhere", "", 3)).items == ()

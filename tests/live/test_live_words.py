@@ -26,7 +26,7 @@ from subak.live.role.frames import Ask
 from subak.live.role.global_master.book import ON_DISK, OUTCOME_WORDS
 from subak.live.role.global_master.history import BEGAN, Happening
 from subak.live.service.explaining import explanation_of
-from subak.live.service.resources import machine_view
+from subak.live.service.resources import machine_view, running_on
 from subak.live.service.views import ended_job, event_view, open_job, task_view
 from subak.live.service.waiting import Waiting, never_fit
 from subak.live.torture.case import JobCase
@@ -79,7 +79,8 @@ def test_a_cordoned_machine_shows_what_it_has_and_what_is_used():
     machine = number_of(world)
 
     def seen():
-        return machine_view(role, FILE, machine, read_machine(role.facts.known[MACHINE, machine].body))
+        fact = read_machine(role.facts.known[MACHINE, machine].body)
+        return machine_view(role, FILE, machine, fact, running_on(role))
 
     before = seen()
     assert (before.capacity, before.used) == ({"cpu": 1000, "memory": 1024}, {"cpu": 1000, "memory": 0})

@@ -42,8 +42,15 @@ def own_tasks(role: GlobalRole) -> np.ndarray:
     return np.flatnonzero(role.tasks.number[: role.tasks.counts.tasks_ever] != NOBODY)
 
 
-def machine_view(role: GlobalRole, file: FederationFile, number: int, machine: MachineFact) -> MachineView:
-    """Return a machine as people see it."""
+def running_on(role: GlobalRole) -> np.ndarray:
+    """Return how many of this master's tasks run on each machine, int64[machine]."""
+    mine = role.master.task[own_tasks(role)]
+    return np.bincount(mine["machine"][mine["phase"] == PHASE_RUNNING], minlength=role.layout.machines)
+
+
+def machine_view(role: GlobalRole, file: FederationFile, number: int, machine: MachineFact, running: np.ndarray
+                 ) -> MachineView:
+    """Return a machine as people see it; *running*: tasks on each, as `running_on` returns them."""
     view, cluster = role.master.fleet, role.layout.cluster_of(number)
     known, capacity = bool(role.master.listed[number]), view.capacity[:, number].astype(np.int64)
     there = bool(capacity.any())
@@ -54,9 +61,7 @@ def machine_view(role: GlobalRole, file: FederationFile, number: int, machine: M
         state, reason = "joining", "nothing starts there before both local masters of its cluster know it"
     elif not there and not machine.cordoned:
         state, reason = "lost", "it was silent for a lease, and what ran there was lost"
-    rows = own_tasks(role)
-    tasks = int(((role.master.task["machine"][rows] == number) & (role.master.task["phase"][rows] == PHASE_RUNNING)
-                 ).sum())
+    tasks = int(running[number])
     return MachineView(
         name=machine.name, cluster=file.clusters()[cluster].name, state=state,  # type: ignore[arg-type]
         reason=reason, cordoned=machine.cordoned, draining=machine.cordoned and tasks > 0,

@@ -7,6 +7,7 @@ import asyncio
 import math
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -53,7 +54,7 @@ from subak.live.api.service import JobFilter, OfJob
 from subak.live.config import FederationFile
 from subak.live.jobfile.spec import JobSpec
 from subak.live.role.base import Role
-from subak.live.role.facts import MACHINE, MachineFact, read_machine
+from subak.live.role.facts import MACHINE, Fact, MachineFact, read_machine
 from subak.live.role.frames import LOGS, TAIL, Answer, Ask
 from subak.live.role.global_master.book import head_of
 from subak.live.role.global_master.global_role import Answered, Changed, Ended, GlobalRole, NoNumbersError
@@ -66,7 +67,7 @@ from subak.live.service.explaining import explanation_of
 from subak.live.service.listing import chosen, numbers_below
 from subak.live.service.metrics import text_of
 from subak.live.service.planning import new_queues, plan_of
-from subak.live.service.resources import free_of, machine_view, queue_views, total_of
+from subak.live.service.resources import free_of, machine_view, queue_views, running_on, total_of
 from subak.live.service.seeing import seen_by
 from subak.live.service.views import PART, STATES, Known, Tally, ended_job, event_view, open_job, task_view
 from subak.live.service.waiting import Waiting, never_fit
@@ -106,6 +107,7 @@ class GlobalMasterService:
         assert isinstance(role, GlobalRole)
         self.role, self.people = role, role.people
         self.gate = Gate(file.limits, {queue.name: queue.limits for queue in file.queue if queue.limits is not None})
+        self.read: dict[int, tuple[Fact, MachineFact]] = {}  # machines, each as its fact said last
         self.answers: dict[int, asyncio.Future[Answer]] = {}
         self.asked = 0
         self.changes: dict[int, asyncio.Event] = {}  # by job that is open: set, and made anew, with every change
@@ -221,7 +223,14 @@ class GlobalMasterService:
         return known.job is None or self.role.book.of_number.get(known.job.number) is known.job
 
     def _machines(self) -> dict[int, MachineFact]:
-        return {number: read_machine(fact.body) for number, fact in self.role.facts.of_kind(MACHINE).items()}
+        """Return all machines; a fact is decoded when it is looked at first, for there may be very many."""
+        found = {}
+        for number, fact in self.role.facts.of_kind(MACHINE).items():
+            known = self.read.get(number)
+            if known is None or known[0] is not fact:
+                known = self.read[number] = fact, read_machine(fact.body)
+            found[number] = known[1]
+        return found
 
     def _names(self) -> dict[int, str]:
         return {number: machine.name for number, machine in self._machines().items()}
@@ -502,10 +511,14 @@ class GlobalMasterService:
 
     async def machines(self, cluster: str, cursor: str, limit: int) -> Page[MachineView]:
         """See `Service`."""
-        views = [machine_view(self.role, self.file, number, machine) for number, machine in self._machines().items()
-                 if not machine.gone]
-        wanted = sorted((view for view in views if cluster in ("", view.cluster)), key=lambda view: view.name)
-        return _page(wanted, lambda view: view.name, cursor, limit)
+        clusters = {number: each.name for number, each in self.file.clusters().items()}
+        there = sorted((machine.name, number) for number, machine in self._machines().items()
+                       if not machine.gone and cluster in ("", clusters.get(self.role.layout.cluster_of(number))))
+        first = bisect_left(there, (cursor, -1))
+        page, running, machines = there[first : first + limit], running_on(self.role), self._machines()
+        behind = there[first + limit : first + limit + 1]
+        return Page(items=tuple(machine_view(self.role, self.file, number, machines[number], running)
+                                for _, number in page), cursor=behind[0][0] if behind else "")
 
     def _machine(self, name: str) -> tuple[int, MachineFact]:
         for number, machine in self._machines().items():
@@ -515,7 +528,7 @@ class GlobalMasterService:
 
     async def machine(self, name: str) -> MachineView:
         """See `Service`."""
-        return machine_view(self.role, self.file, *self._machine(name))
+        return machine_view(self.role, self.file, *self._machine(name), running_on(self.role))
 
     async def cordon(self, name: str, on: bool) -> MachineView:
         """See `Service`."""
