@@ -33,6 +33,21 @@ def judged(
     return ObjectiveFacts(objective.text, None if math.isinf(value) else value, objective.holds(value), len(concerned))
 
 
+def share_within(
+    objective: Objective, tasks: pl.DataFrame, jobs: pl.DataFrame, workload: Workload,
+) -> float | None:
+    """Return the share of what an objective is of that keeps its bound by itself; None of means, and of machines.
+
+    Raises InputError where no task is concerned.
+    """
+    if objective.measure in OF_MACHINES or level_of(objective.statistic, objective.text) is None:
+        return None
+    concerned = tasks.filter(_condition(objective, tasks, workload))
+    if concerned.is_empty():
+        raise _unconcerned(objective)
+    return float(np.mean([objective.holds(value) for value in _values(objective.measure, concerned, jobs, workload)]))
+
+
 def refuse_unconcerned(
     objectives: Iterable[Objective], work: HeldWorkload | StoredWorkload, window: Window,
     sums: Callable[[], JobSums],

@@ -9,6 +9,7 @@ from subak.measures.plans import missed_words
 from subak.measures.runs import Run, Summary, groups, on_trace, trace_days
 from subak.measures.side_by_side import differences, of_one_fleet
 from subak.placement.schedulers import NOTHING, UNKNOWN
+from subak.report.nearest import nearest_to_log
 from subak.report.number_text import count_text, counted, difference_text, seconds_text
 from subak.workload.days import DAY_S, ITSELF, SESSIONS_FEW, USERS_DAYS, WEEK, WHOLE_DAYS, drawn_by
 from subak.workload.redraws import MODEL
@@ -36,9 +37,9 @@ WAYS = {
 def notes(runs: list[Run], marks: bool = True) -> list[str]:
     """Return the notes on runs that are shown side by side, a sentence or two each; *marks*: on what a star means."""
     several = len(groups(runs)) > 1
-    return [*_settings(runs), *window_notes(on_trace(runs)), *_waited(runs), *_sketched(runs), *_gangs(runs),
-            *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs), *_plain(runs),
-            *([_mark(runs)] if several and marks else [])]
+    return [*_settings(runs), *window_notes(on_trace(runs)), *_waited(runs), *nearest_to_log(runs),
+            *_sketched(runs), *_gangs(runs), *_seeds(runs), *_knowledge(runs), *_energy(runs), *_plans(runs),
+            *_plain(runs), *([_mark(runs)] if several and marks else [])]
 
 
 def hopeless_notes(runs: list[Run]) -> list[str]:

@@ -19,8 +19,9 @@ from subak.output.writing import new_folder
 from subak.policy_files import is_users
 from subak.quantities import Amount
 from subak.report.console import Console, bars, echo
+from subak.report.sizing.beside_log import replay
 from subak.report.sizing.terminal import sizing_text
-from subak.report.sizing.words import headline, replay, size_table, with_units
+from subak.report.sizing.words import headline, size_table, with_units
 from subak.report.tables.export import as_csv
 from subak.threads import usable_cores
 from subak.workload.table import Workload

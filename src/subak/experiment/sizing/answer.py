@@ -105,7 +105,7 @@ class Sized(msgspec.Struct, frozen=True):
     """The answer for machines of one kind, or one mix."""
 
     name: str
-    limit: int  # no more machines than that were tried, but for the number to buy
+    limit: int  # no more machines than that were tried, but for the number needed
     sizes: tuple[Size, ...]  # that were tried, the smallest first
     fewest: int | None  # machines that keep all objectives; None where no size that was tried does
     low: int | None = None  # the fewest of which the seeds do not exclude it; None where they say nothing
@@ -114,10 +114,10 @@ class Sized(msgspec.Struct, frozen=True):
     rises: tuple[Rise, ...] = ()
     hopeless: str = ""  # why no number of these machines can be enough
     weeks: Weeks | None = None  # what weeks like a trace take; None where seeds draw no trace's days
-    of_fleet: bool = False  # the mix is the fleet's, so that nobody named machines to buy
-    buy_price: float | None = None  # of the machines to buy; None where prices are not given
+    of_fleet: bool = False  # the mix is the fleet's, so that nobody named machines
+    buy_price: float | None = None  # of the machines needed; None where prices are not given
     supposed: Supposed | None = None  # with longer time limits; None where what schedulers know is not supposed
-    parts: tuple[tuple[str, int], ...] = ()  # of the machines to buy, by kind; none where all are alike
+    parts: tuple[tuple[str, int], ...] = ()  # of the machines needed, by kind; none where all are alike
     has: int | None = None  # machines of the fleet whose mix it is; None where nobody told what there is
     as_in_log: int | None = None  # machines that have what the log's tasks held at once; None where it knows no starts
 
@@ -146,6 +146,7 @@ class Recorded(msgspec.Struct, frozen=True):
     tasks: int  # that the log knows the start of
     most: tuple[float, ...] = ()  # of each resource that its tasks held at once, in what it is counted in
     of: tuple[str, ...] = ()  # what each is counted in
+    within: tuple[float | None, ...] = ()  # of each objective's jobs, those that keep its bound; None of means
 
 
 class Sizing(msgspec.Struct, frozen=True):
@@ -172,7 +173,7 @@ class Sizing(msgspec.Struct, frozen=True):
 
 
 def best_of(answers: Sequence[Sized]) -> int | None:
-    """Return the place of the answer that is the cheapest to buy, or has the fewest machines where prices are none."""
+    """Return the place of the answer that is the cheapest, or has the fewest machines where prices are none."""
     found = [(answer.buy if answer.buy_price is None else answer.buy_price, place)
              for place, answer in enumerate(answers) if answer.buy is not None]
     return min(found)[1] if found else None

@@ -9,7 +9,7 @@ from subak.experiment.inputs import scenario_window
 from subak.experiment.scenario import Scenario
 from subak.experiment.sizing.answer import Recorded
 from subak.fleet.table import Fleet
-from subak.measures.measured import values_of
+from subak.measures.measured import shares_within, values_of
 from subak.measures.objective import Objective
 from subak.measures.objectives import refuse_unconcerned
 from subak.measures.tasks.job_sums import sums_of
@@ -39,6 +39,7 @@ def recorded(scenario: Scenario, inputs: tuple[Workload, Fleet], objectives: Seq
         return None
     outcome = simulate(known, fleet, find_scheduler("recorded"))
     tasks = task_table(outcome, known, fleet)
-    values = values_of(tasks, timeline_table(outcome, known), known, window, list(objectives))
+    measured = (tasks, timeline_table(outcome, known), known, window, list(objectives))
     most = tuple(each.unit * held for each, held in zip(known.resources, most_recorded(known), strict=True))
-    return Recorded(tuple(values), len(tasks), most, tuple(each.of for each in known.resources))
+    return Recorded(tuple(values_of(*measured)), len(tasks), most, tuple(each.of for each in known.resources),
+                    tuple(shares_within(*measured)))

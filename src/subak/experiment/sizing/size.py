@@ -43,6 +43,8 @@ NONE_WAITS = 2  # times the tasks that would run at once if none waited, for see
 
 DRAWS = range(1, 42)  # seeds where none are asked for and days are drawn: the trace, and 20 draws of each kind
 
+REPLAYED = ("easy", "first-fit+backfill", "first-fit")  # what batch systems do, to find what is nearest to a log
+
 LONGER = "factor=3"  # users' time limits where the workload has none: 1 to 3 times the run time, drawn evenly
 
 Notify = Callable[[str, int, int], None]  # what is tried, how many runs or draws of it are done, and of how many
@@ -110,8 +112,9 @@ def _replay(scenario: Scenario, answer: Sized) -> str:
     ends = (("from", scenario.measure_from), ("until", scenario.measure_until))
     window = "".join(f" --measure-{name} {duration_text(value)}" for name, value in ends if value is not None)
     objectives = "".join(f" --objective {shlex.quote(each)}" for each in scenario.objectives)
+    schedulers = ",".join(dict.fromkeys(("recorded", scenario.schedulers[0], *REPLAYED)))
     return (f"subak compare {shlex.quote(scenario.workload)}{only} {machines}{window}{objectives} --schedulers "
-            f"recorded,{scenario.schedulers[0]}")
+            f"{shlex.quote(schedulers)}")
 
 
 def _machines_for(log: Recorded | None, candidate: Candidate, workload: Workload) -> int | None:
@@ -223,7 +226,7 @@ def _searched(sizes: _Sizes, objectives: list[Objective], ends: tuple[int, int],
 
 
 def _with_bought(found: Sized, sizes: _Sizes, objectives: list[Objective]) -> Sized:
-    """Return an answer with the number to buy among the sizes that were tried."""
+    """Return an answer with the number needed among the sizes that were tried."""
     if found.buy is None or any(size.machines == found.buy for size in found.sizes):
         return found
     return with_sizes(found, [*found.sizes, sizes.trial(found.buy)], objectives)

@@ -9,7 +9,8 @@ from subak.experiment.sizing.answer import Sized, Sizing
 from subak.measures.objective import IN_SECONDS, Objective
 from subak.report.charts.parts import HEIGHT
 from subak.report.charts.times import seconds_ticks
-from subak.report.sizing.words import in_short, interval_text, objectives_of, value_text
+from subak.report.sizing.objective_words import objectives_of, value_text
+from subak.report.sizing.words import in_short, interval_text
 
 ROOM_ABOVE = 3.0  # times the bound: what is drawn; sizes that are far too small are in the table
 ROOM_BESIDE = 1.6  # times the answer
@@ -44,7 +45,7 @@ def size_chart(sizing: Sizing, number: int) -> alt.LayerChart:
 
 
 def _rule(sizing: Sizing, which: str, colour: alt.Color, dash: list[int]) -> alt.Chart:
-    """Draw a line at each answer's fewest machines, or at those to buy."""
+    """Draw a line at each answer's fewest machines, or at those needed."""
     rows = [{which: getattr(answer, which), "kind": answer.name}
             for answer in sizing.answers if getattr(answer, which) is not None]
     return alt.Chart(alt.InlineData(values=rows)).mark_rule(clip=True, strokeWidth=1, strokeDash=dash).encode(
@@ -88,4 +89,4 @@ def _subtitle(sizing: Sizing) -> str:
         return in_short(answer)
     interval = interval_text(answer)
     around = f" (95 % interval {interval})" if interval else ""
-    return f"{answer.name}: fewest {answer.fewest:,}{around}, to buy {answer.buy:,}"
+    return f"{answer.name}: fewest {answer.fewest:,}{around}, needed {answer.buy:,}"

@@ -6,7 +6,7 @@ from subak.measures.intervals import SEEDS_MIN
 from subak.measures.objective import OF_TASKS, SLURM_WAIT
 from subak.report.notes import ONE_WORKLOAD, REDRAWN, parts_text, uneven
 from subak.report.number_text import counted, seconds_text
-from subak.report.sizing.words import objectives_of
+from subak.report.sizing.objective_words import objectives_of
 from subak.workload.days import DAY_S, HOUR_S, USERS_DAYS, WHOLE_DAYS, drawn_by
 from subak.workload.resample import Drawable
 

@@ -8,8 +8,9 @@ from subak.report.charts.theme import LIGHT, SERIES, VARIABLES, report_config
 from subak.report.document import document, figure, heading
 from subak.report.page import FONT
 from subak.report.pictures import IMAGE_WIDTH, spec_of
+from subak.report.sizing.beside_log import replay
 from subak.report.sizing.notes import notes
-from subak.report.sizing.words import headline, replay, sentences, size_table
+from subak.report.sizing.words import headline, sentences, size_table
 from subak.report.tables.table import shown
 from subak.version import VERSION
 

@@ -9,6 +9,7 @@ from subak.measures.objective import Objective
 from subak.report.console import Text
 from subak.report.number_text import number_text
 from subak.report.sizing.notes import notes
+from subak.report.sizing.objective_words import objectives_of
 from subak.report.sizing.words import (
     INTERVAL,
     LEAST_USED,
@@ -17,7 +18,6 @@ from subak.report.sizing.words import (
     headline,
     in_short,
     interval_text,
-    objectives_of,
     scarce,
     sentences,
     size_table,

@@ -1,33 +1,25 @@
 """Words the answer of `subak size`, for the terminal and the page."""
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from subak.experiment.sizing.answer import Rise, Size, Sized, Sizing, Value, Weeks, scarcest
 from subak.measures.intervals import SEEDS_MIN
-from subak.measures.objective import IN_SECONDS, Objective, read_objective
+from subak.measures.objective import IN_SECONDS, Objective
 from subak.placement.schedulers import BY_USERS
 from subak.report.notes import MIDDLE_APART, SEEDS_OF_TRACE, SPREAD_APART
-from subak.report.number_text import NOTHING, count_text, counted, number_text, ratio_text, seconds_text, share_text
-from subak.report.sizing.objective_words import said_objective
+from subak.report.number_text import NOTHING, count_text, counted, number_text, seconds_text, share_text
+from subak.report.sizing.beside_log import beside_log, beyond
+from subak.report.sizing.objective_words import objectives_of, said_objective, value_text
 from subak.report.tables.table import Amount, Cell, Table
 from subak.workload.days import DAY_S, WEEK
 from subak.workload.resample import Drawable
 
-ENDLESS = "never"
 INTERVAL = "95 % interval"
-TOO_SHORT = 1.5  # times the trace's answer, to buy: with more the trace says too little
+TOO_SHORT = 1.5  # times the trace's answer: with more the trace says too little
 NEEDED, FEWEST = "needed", "fewest"
 IN_LOG = "log's peak"  # the machines that have what the log's tasks held at once
-APART = 2.0  # times: a log and its simulation that differ by more are to be compared first
-APART_MIN = 60.0  # seconds; shorter waits are alike
 USED, LEAST_USED = "used", "used, least used machine"  # behind the name of a resource
-WORDS_OF = ("cores", "GPUs")  # that name their resource
 SEVERAL = 2
-
-
-def objectives_of(sizing: Sizing) -> list[Objective]:
-    """Return the objectives that were to be kept."""
-    return [read_objective(text) for text in sizing.objectives]
 
 
 def headline(sizing: Sizing, answer: Sized) -> str:
@@ -65,7 +57,7 @@ def _kept(sizing: Sizing) -> str:
 
 
 def _surely(sizing: Sizing, answer: Sized) -> str:
-    """Return of what time or seeds the number to buy is known, and how surely."""
+    """Return of what time or seeds the number needed is known, and how surely."""
     if sizing.redrawn is not None:
         surely = answer.weeks is not None and answer.weeks.buy is not None
         return f"in the next {stretch_text(sizing.redrawn)} with 95 % certainty" if surely else _over(sizing)
@@ -102,7 +94,7 @@ def sentences(sizing: Sizing, answer: Sized) -> Iterator[str]:
         yield from _binds(sizing, answer)
     if answer.fewest == 1:
         yield "It is the smallest size there is."
-    yield from _recorded(sizing, answer)
+    yield from beside_log(sizing, answer)
     yield from _exceptions(sizing, answer)
 
 
@@ -111,7 +103,7 @@ def _beside_fleet(answer: Sized) -> Iterator[str]:
     if answer.buy is None or answer.has is None:
         return
     more = answer.buy - answer.has
-    yield f"The fleet has {answer.has:,}; the answer is {_beyond(more)}."
+    yield f"The fleet has {answer.has:,}; the answer is {beyond(more)}."
 
 
 def _limits(sizing: Sizing, answer: Sized) -> Iterator[str]:
@@ -150,68 +142,6 @@ def _binds(sizing: Sizing, answer: Sized) -> Iterator[str]:
     yield f"{most} is the scarcest resource: on {counted(at.machines, 'machine')} {use}."
 
 
-def _recorded(sizing: Sizing, answer: Sized) -> Iterator[str]:
-    """Say what the objectives came to in the log, how much it held at once, and whether the simulation is like it."""
-    log = sizing.recorded
-    if log is None:
-        return
-    said = "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value)}"
-                     for each, value in zip(objectives_of(sizing), log.values, strict=True))
-    of = "" if log.tasks == sizing.tasks else f", of the {log.tasks:,} of {sizing.tasks:,} tasks whose start it knows"
-    yield f"The log itself, under its own scheduler on the machines of that time: {said}{of}."
-    if answer.as_in_log:
-        most = ", ".join(_held(*each) for each in zip(sizing.resources, log.most, log.of, strict=True) if each[1])
-        yield (f"At most its jobs held {most} at once, as much as {counted(answer.as_in_log, 'such machine')} "
-               f"{'has' if answer.as_in_log == 1 else 'have'}{_beside_log(answer)}.")
-    apart = unlike_log(sizing, answer)
-    if apart:
-        yield (f"Replay the log before you buy, with the command below: on {counted(answer.as_in_log or 0, 'machine')} "
-               f"the simulation says {apart}, more than {APART:g} times off.")
-
-
-def _beside_log(answer: Sized) -> str:
-    """Return how many machines are needed beyond what the log used, or how many fewer."""
-    more = (answer.buy or 0) - (answer.as_in_log or 0)
-    return "" if answer.buy is None else f"; the answer is {_beyond(more)}"
-
-
-def _beyond(more: int) -> str:
-    return f"{abs(more):,} {'more' if more > 0 else 'fewer'}" if more else "as many"
-
-
-def _held(name: str, amount: float, of: str) -> str:
-    """Return an amount as it is in a remark of `subak convert sacct`."""
-    if of == "MiB":
-        return f"{amount / 1024:,.10g} GiB of {name}"
-    return f"{amount:,.10g} {of if of in WORDS_OF else f'{of} of {name}'.strip()}"
-
-
-def unlike_log(sizing: Sizing, answer: Sized) -> str:
-    """Return the objectives of which the simulation on as many machines as the log used says more than APART times off.
-
-    Empty where there are none.
-    """
-    at = next((size for size in answer.sizes if size.machines == answer.as_in_log), None)
-    if sizing.recorded is None or at is None:
-        return ""
-    both = zip(objectives_of(sizing), at.values, sizing.recorded.values, strict=False)
-    return "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value.mean)}" for each, value, log in both
-                     if _apart(each, *sorted((value.mean, log))))
-
-
-def _apart(objective: Objective, less: float, more: float) -> bool:
-    least = APART_MIN if objective.measure in IN_SECONDS else 0.0
-    return more > APART * less and more >= least
-
-
-def replay(sizing: Sizing) -> str:
-    """Return the command that sets a log beside its simulation; empty where they are alike, or no kind is named."""
-    place = next((place for place, each in enumerate(sizing.answers) if unlike_log(sizing, each)), None)
-    return "" if place is None else sizing.replays[place]
-
-
-
-
 def stretch_text(redrawn: Drawable) -> str:
     """Return what the trace is one of: a week, or as long a time."""
     if redrawn.length != DAY_S:
@@ -246,7 +176,7 @@ def _weeks(answer: Sized, weeks: Weeks) -> Iterator[str]:
 def size_table(sizing: Sizing, answer: Sized) -> Table:
     """Return the sizes that were tried: what each objective came to, whether all were kept, and what was used.
 
-    The fewest machines and those to buy are marked.
+    The fewest machines and those needed are marked.
     """
     objectives = objectives_of(sizing)
     priced = any(size.price is not None for size in answer.sizes)
@@ -268,7 +198,7 @@ def with_units(table: Table, sizing: Sizing) -> Table:
 
 
 def scarce(sizing: Sizing, answer: Sized) -> str:
-    """Return the resource of which the most is used with the machines to buy; empty where that is not known."""
+    """Return the resource of which the most is used with the machines needed; empty where that is not known."""
     at = [size for size in answer.sizes if size.machines == answer.buy] or answer.sizes[-1:]
     place = scarcest(at[0]) if at else None
     return "" if place is None else sizing.resources[place]
@@ -287,12 +217,6 @@ def _shares(sizing: Sizing, size: Size, most: str) -> list[Cell]:
     shares = [*(size.used or [None] * len(sizing.resources)),
               size.least_used[sizing.resources.index(most)] if size.least_used else None]
     return [Amount(share, share_text(share)) for share in shares]
-
-
-def value_text(objective: Objective) -> Callable[[float | None], str]:
-    """Return how a value of an objective is said."""
-    words = seconds_text if objective.measure in IN_SECONDS else ratio_text
-    return lambda value: ENDLESS if value is not None and math.isinf(value) else words(value)
 
 
 def _row(size: Size, objectives: list[Objective], priced: bool) -> list[Cell]:
