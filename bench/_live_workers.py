@@ -1,4 +1,6 @@
-"""Many workers of a federation in one process, without attempts' processes: `python _live_workers.py FILE...`.
+"""Many workers of a federation in one process, without attempts' processes: `python _live_workers.py FOLDER [NTH OF]`.
+
+With NTH and OF only each of that many is run here: a process may have too few open files for all.
 
 Each is a whole worker, with its role, its store and its connections, and an agent in which attempts of the command
 `hold` run for ever and all others end at once. When an attempt starts, a line says so on standard output.
@@ -52,4 +54,5 @@ async def serve(files: list[Path]) -> None:
 if __name__ == "__main__":
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    asyncio.run(serve(sorted(Path(sys.argv[1]).glob("w*.toml"))))
+    nth, of = map(int, sys.argv[2:4] or ("0", "1"))
+    asyncio.run(serve(sorted(Path(sys.argv[1]).glob("w*.toml"))[nth::of]))

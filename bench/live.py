@@ -27,6 +27,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 from _peers import ray_latency, slurm_latency
 from live_federation import Federation, free_addresses, until
 from subak.live.agent.processes.proc import TICKS, shared_out_memory
+from subak.live.api.errors import ServiceError
 from subak.live.client.client import Client
 
 LATENCIES, TASKS_OF_JOB, OPEN_JOBS = 200, 100, 20
@@ -38,6 +39,10 @@ PAUSE_S = 0.02  # between two tasks: a light load
 DATE = ("date", "+%s.%N")
 QUEUES = ("research", "web")  # of g0 and g1
 SLOW = {"heartbeat": 5.0, "retry": 5.0, "lease": 60.0, "timer_slack": 1.0}  # for many workers in one process
+LARGE = {"heartbeat": 10.0, "retry": 10.0, "lease": 30.0, "timer_slack": 1.0}  # of 50,000 machines on two cores
+LARGE_QUEUES, LARGE_TASKS = ("q0", "q1", "q2", "q3"), 20_000  # one of each global master
+HOLLOW_EACH = 8_000  # machines that a process plays: each has two connections
+LARGE_S, IDLE_S = 1800.0, 30.0
 HERE = Path(__file__).parent
 MIB = 1 << 20
 
@@ -179,19 +184,21 @@ def disk_latency(folder: Path) -> list[float]:
 # -- rates -------------------------------------------------------------------------------------------------------------
 
 
-def run_tasks(federation: Federation, tasks: int, command: tuple[str, ...] = ("true",)) -> float:
+def run_tasks(federation: Federation, tasks: int, command: tuple[str, ...] = ("true",),
+              queues: tuple[str, ...] = QUEUES) -> float:
     """Run tasks in jobs of 100, some of them open in each queue; return the seconds from first POST to last end."""
-    jobs = tasks // TASKS_OF_JOB // len(QUEUES)
+    jobs = tasks // TASKS_OF_JOB // len(queues)
     began = time.perf_counter()
-    with ThreadPoolExecutor(len(QUEUES)) as threads:
-        for done in [threads.submit(_submit_all, federation, number, jobs, command) for number in range(len(QUEUES))]:
+    with ThreadPoolExecutor(len(queues)) as threads:
+        for done in [threads.submit(_submit_all, federation, number, jobs, command, queue)
+                     for number, queue in enumerate(queues)]:
             done.result()
     return time.perf_counter() - began
 
 
-def _submit_all(federation: Federation, number: int, jobs: int, command: tuple[str, ...]) -> None:
+def _submit_all(federation: Federation, number: int, jobs: int, command: tuple[str, ...], queue: str) -> None:
     open_jobs: deque[str] = deque()
-    text = job(command, TASKS_OF_JOB, QUEUES[number])
+    text = job(command, TASKS_OF_JOB, queue)
     with federation.client(first=number) as client:
         for _ in range(jobs):
             open_jobs.append(client.submit(text).id)
@@ -272,6 +279,83 @@ def _many(federation: Federation, client: Client, starts: Path, workers: subproc
          + f", all workers {shared_out_memory(workers.pid) / MIB:.0f} MiB")
 
 
+# -- many clusters -----------------------------------------------------------------------------------------------------
+
+
+def large(folder: Path, clusters: int, each: int) -> None:
+    """Print how a federation of many clusters of hollow machines starts, idles, and runs tasks."""
+    federation = Federation(
+        folder, masters=len(LARGE_QUEUES), clusters=clusters, workers=clusters * each, capacity=(SLOT + LEFT, 1024),
+        timing=LARGE, agent="none", rooms={"attempts_each": 8}, queues=LARGE_QUEUES)
+    hollow: list[subprocess.Popen[bytes]] = []
+    try:
+        began = time.perf_counter()
+        federation.start(*(name for name in federation.members if not name.startswith("w")))
+        parts = -(-clusters * each // HOLLOW_EACH)
+        for part in range(parts):
+            with (folder / f"starts{part}").open("wb") as starts:
+                hollow.append(subprocess.Popen(
+                    [sys.executable, HERE / "_live_workers.py", folder, str(part), str(parts)], stdout=starts))
+        until(lambda: ready(federation) == [clusters * each] * len(LARGE_QUEUES), LARGE_S,
+              lambda: f"global masters see {ready(federation)} machines")
+        tell(f"-- {clusters} clusters of {each:,} machines under {len(LARGE_QUEUES)} global masters, heartbeat "
+             f"{LARGE['heartbeat']:g} s, lease {LARGE['lease']:g} s: ready after {time.perf_counter() - began:.0f} s")
+        before, began = cpu_s(federation), time.perf_counter()
+        time.sleep(IDLE_S)
+        idle = {name: (used - before[name]) / (time.perf_counter() - began) for name, used in cpu_s(federation).items()}
+        tell(f"idle, processors used: {by_role(federation, idle, '.3f')}")
+        tell(f"memory (PSS), MiB: {by_role(federation, memory(federation), ',.0f')}")
+        before = cpu_s(federation)
+        seconds = run_tasks(federation, LARGE_TASKS, queues=LARGE_QUEUES)
+        tell(f"end to end: {LARGE_TASKS / seconds:,.0f} tasks a second; {used_by(federation, before)}")
+        with federation.client() as client:
+            took = []
+            for _ in range(LATENCIES):
+                began = time.perf_counter()
+                _finished(client, client.submit(job(("quick",), queue=LARGE_QUEUES[0])).id)
+                took.append(time.perf_counter() - began)
+                time.sleep(PAUSE_S)
+        tell(f"from submission to the end of a task of no length: {spread(took)}")
+        tell(f"memory (PSS), MiB: {by_role(federation, memory(federation), ',.0f')}")
+    finally:
+        for process in hollow:
+            process.terminate()
+        for process in hollow:
+            process.wait()
+        federation.stop()
+
+
+def ready(federation: Federation) -> list[int]:
+    """Return how many machines each global master may place tasks on; 0 of one that does not answer."""
+    found = []
+    for address in federation.http:
+        with Client(federation.settings(address), patience_s=0.0) as client:
+            try:
+                seen = client.federation()
+            except ServiceError:
+                found.append(0)
+            else:
+                found.append(sum(free.machines for free in seen.free) + seen.free_left_out)
+    return found
+
+
+def used_by(federation: Federation, before: dict[str, float]) -> str:
+    """Return the processor time of each role since then."""
+    seconds = {name: used - before[name] for name, used in cpu_s(federation).items() if name in before}
+    return f"processor time, s: {by_role(federation, seconds, ',.0f')}"
+
+
+def by_role(federation: Federation, values: dict[str, float], form: str) -> str:
+    """Return the sum, and the most of one, for each role, in words."""
+    roles: dict[str, list[float]] = {}
+    for name, value in values.items():
+        member = federation.members.get(name)
+        role = "agent" if member is None else "standby" if name.endswith("standby") else member.role
+        roles.setdefault(role, []).append(value)
+    return ", ".join(f"{len(each)} {role}s {sum(each):{form}} (most {max(each):{form}})"
+                     for role, each in roles.items())
+
+
 # -- all ---------------------------------------------------------------------------------------------------------------
 
 
@@ -319,13 +403,18 @@ def no_op(folder: Path, tasks: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--soak", type=int, default=SOAK_TASKS, metavar="N", help=f"tasks ({SOAK_TASKS:,}); 0 for none")
-    parser.add_argument("--only", choices=("light", "no-op", "many", "tls"), help="one part of it")
+    parser.add_argument("--only", choices=("light", "no-op", "many", "tls", "large"), help="one part of it")
+    parser.add_argument("--clusters", type=int, default=50, metavar="N", help="of --only large (50)")
+    parser.add_argument("--each", type=int, default=1000, metavar="N", help="hollow machines of each cluster (1,000)")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="live"))
     parts: dict[str, Callable[[], None]] = {
         "light": lambda: light(folder), "no-op": lambda: no_op(folder, given.soak),
         "many": lambda: many(folder / "many"), "tls": lambda: encrypted(folder)}
     try:
+        if given.only == "large":
+            large(folder / "large", given.clusters, given.each)
+            return
         if given.only != "tls":
             peers(folder)
         for name, part in parts.items():

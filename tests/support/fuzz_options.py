@@ -27,6 +27,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "uncordon": ("m0",), "drain": ("m0",), "history": ("g0-1",), "apply": ("t.toml",),
     "whoami": (), "audit": (), "people add": ("ada", "--role", "reader"), "people list": (), "people revoke": ("ada",),
     "up": (), "down": (), "global-master": ("t.toml",), "local-master": ("t.toml",), "worker": ("t.toml",),
+    "init": ("R", "--hosts", "h1=10.0.0.1,h2=10.0.0.2"), "doctor": ("W",), "ca init": ("R", "--name", "lab"),
+    "ca issue": ("R", "worker", "w1", "--out", "R"), "ca show": ("x.tr",), "ca revoke": ("R", "x.tr"),
     "store adopt": ("t.toml",), "store check": ("W",), "store backup": ("W", "R"), "store restore": ("W", "R"),
     "reproduce google-like": ("--out", "R"), "reproduce all": ("--quick", "--out", "R"),
     "reproduce megha": ("--quick", "--out", "R"),
@@ -149,6 +151,20 @@ SPECIAL["people add"] = {
     "token_file": ("W", "x.tr"), "output": _OUTPUTS}
 SPECIAL["people list"] = {"limit": ("0", "-1", "2147483648"), "output": _OUTPUTS}
 SPECIAL["people revoke"] = {"names": ("", " ", "../x", "n" * 300), "output": _OUTPUTS}
+SPECIAL["init"] = {
+    "hosts": ("", ",", "h1,h1", "h1=10.0.0.1,h2=10.0.0.1", "../x", "ca", "h1=a b", "n" * 300),
+    "global_masters": ("h9", "h1,h1", ","), "clusters": ("a", "a=", "=h1", "a=h9", "a=h1,a=h2", "a=h1+h1", "1=h1"),
+    "name": ("1", "a b", "n" * 300), "queue": ("=", "q=x", "q=-1"), "order": ("", "x", "DRF"),
+    "days": ("0", "-1", "3651")}
+_NO_FOLDER = ("absent", "W", "W/jobs.parquet", "/dev/null/x", "n" * 300)
+SPECIAL["init"]["folder"] = ("W", "W/jobs.parquet", "/dev/null/x", "n" * 300)
+SPECIAL["doctor"] = {"folder": ("absent", "W/jobs.parquet", "/dev/null/x", "n" * 300)}
+SPECIAL["ca show"] = {"file": _NO_FOLDER}
+SPECIAL["ca revoke"] = {"folder": _NO_FOLDER, "file": _NO_FOLDER}
+SPECIAL["ca init"] = {"folder": ("W/jobs.parquet", "/dev/null/x", "n" * 300), "name": ("", "1", "a b", "n" * 300)}
+SPECIAL["ca issue"] = {"folder": _NO_FOLDER, "role": ("", "x", "WORKER"), "name": ("", "a b", "n" * 300), "host": ("a b", ""),
+                       "days": ("0", "-1", "3651")}
+SPECIAL["list"]["names"] = ("../x", "", "\x1b[2J")
 SPECIAL["machines"]["words"] = ("remove", "x", "")
 SPECIAL["describe"] = {"id": _MACHINES, "output": _OUTPUTS}
 SPECIAL["up"] = {

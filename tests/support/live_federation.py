@@ -63,7 +63,8 @@ class Federation:
         for name, token in (("people.token", self.people), ("join.token", self.join)):
             (folder / name).write_text(token)
             (folder / name).chmod(0o600)
-        self.clusters = [chr(ord("a") + number) for number in range(clusters)]
+        self.clusters = [chr(ord("a") + number % 26) + (str(number // 26) if number >= 26 else "")
+                         for number in range(clusters)]
         addresses = self.addresses(masters + (1 + standby) * clusters)
         self.http = addresses[:masters]
         self.local = {name: addresses[masters + number :: clusters][: 1 + standby]

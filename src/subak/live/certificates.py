@@ -66,8 +66,7 @@ class Authority:
         """Return a certificate for a process with its key. Raises InputError for a name or a time that can't be."""
         if role not in ROLES:
             raise InputError(f"ROLE: must be one of {', '.join(ROLES)}, not {role!r}")
-        if not 1 <= days <= COUNTS_DAYS_MAX:
-            raise InputError(f"--days: must be from 1 to {COUNTS_DAYS_MAX}, not {days}")
+        check_days(days)
         identity = Identity(self.federation, role, name)
         if identity_in([identity.uri]) != identity:
             raise InputError(f"NAME: must be the name of a process, of letters, digits, '.', '_' and '-', not {name!r}")
@@ -100,6 +99,12 @@ class Authority:
                 x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build())
         pem = listed.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         write_private(self.folder / REVOKED, pem.decode(), mode=PUBLIC)
+
+
+def check_days(days: int) -> None:
+    """Raise InputError for a time that no certificate counts."""
+    if not 1 <= days <= COUNTS_DAYS_MAX:
+        raise InputError(f"--days: must be from 1 to {COUNTS_DAYS_MAX}, not {days}")
 
 
 def make_authority(folder: Path, federation: str) -> Authority:

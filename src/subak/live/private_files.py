@@ -37,7 +37,10 @@ def write_private(file: Path, text: str, once: bool = False, mode: int = PRIVATE
 
     Raises InputError where it can't be written.
     """
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise InputError(f"{file.parent}: cannot be made: {error.strerror}") from None
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)

@@ -57,8 +57,7 @@ class Finding(NamedTuple):
 
 def examined(folder: Path) -> Iterator[Finding]:
     """Yield what is found of a folder, as it is found. Raises InputError where there is no such folder."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
+    _check_folder(folder)
     yield Finding("good", "version", f"subak {VERSION}, wire {WIRE_VERSION}")
     federation: FederationFile | None = None
     if (folder / FEDERATION).exists():
@@ -85,6 +84,15 @@ def examined(folder: Path) -> Iterator[Finding]:
     yield from _of_host(folder, federation is not None)
     for (kind, address), trust in others.items():
         yield _of_master(address, trust) if kind == "master" else _of_people(address, trust)
+
+
+def _check_folder(folder: Path) -> None:
+    try:
+        is_there = folder.is_dir()
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror}") from None
+    if not is_there:
+        raise InputError(f"{folder}: no such folder")
 
 
 def _of_member(folder: Path, member: Member, file: AnyFile, federation: FederationFile | None,

@@ -6,7 +6,9 @@ DIR/people/        client.toml, ca.crt, people.token: for people's commands, fro
 DIR/HOST/          all that a host needs; `subak up HOST` starts what is there
 ```
 """
+import os
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from subak.errors import InputError
-from subak.live.certificates import AUTHORITY, DAYS, REVOKED, Authority, make_authority, write_pair
+from subak.live.certificates import AUTHORITY, DAYS, REVOKED, Authority, check_days, make_authority, write_pair
 from subak.live.client.settings import CLIENT
 from subak.live.config import ADDRESS, FederationFile, check, decoded
 from subak.live.identities import GLOBAL_MASTER, LOCAL_MASTER, NAME, STANDBY, WORKER
@@ -159,12 +161,26 @@ def processes_of(spread: Spread) -> tuple[str, list[Process]]:
 def write(folder: Path, spread: Spread, days: int = DAYS) -> list[Process]:
     """Make the folders of all hosts; return their processes. Raises InputError where the folder is there, or can't be.
 
-    The federation's file is written last to each host, so a host with it has all.
+    The folder appears whole, or not at all.
     """
     text, processes = processes_of(spread)
-    if folder.exists() and any(folder.iterdir()):
-        raise InputError(f"{folder}: is there already, and not empty; take another folder (subak ca issue makes "
-                         "certificates for more processes of a federation that is there)")
+    check_days(days)
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder}: is there already, and not empty; take another folder (subak ca issue makes "
+                             "certificates for more processes of a federation that is there)")
+        _write_all(beside, spread, days, text, processes)
+        beside.replace(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return processes
+
+
+def _write_all(folder: Path, spread: Spread, days: int, text: str, processes: Sequence[Process]) -> None:
+    """Write the folders of the authority, of people, and of all hosts."""
     authority = make_authority(folder / CA, spread.name)
     address = {host.name: host.address for host in spread.hosts}
     http = [f"https://{address[host]}:{spread.port + HTTP_PORT}" for host in spread.global_masters]
@@ -181,7 +197,6 @@ def write(folder: Path, spread: Spread, days: int = DAYS) -> list[Process]:
         if any(process.role == GLOBAL_MASTER for process in by_host[host.name]):
             write_private(folder / host.name / TOKEN, read_private(people / TOKEN) or "")
         (folder / host.name / FEDERATION).write_text(text)
-    return processes
 
 
 def _write_host(folder: Path, host: Host, processes: Sequence[Process], authority: Authority, days: int) -> None:
