@@ -167,6 +167,26 @@ def seconds_of(name: str, when: When, calendar: Calendar | None, last: float) ->
     return seconds
 
 
+def clipped_seconds(name: str, when: str, days: Days, *, begins: bool) -> tuple[float, str]:
+    """Return the seconds of a date at which a window *begins* or ends, cut to the trace's days, and a note of the cut.
+
+    Raises InputError as `seconds_of`, which refuses a begin behind the last day and an end before the first.
+    """
+    calendar, last = days
+    if calendar is not None and not isinstance(read_when(when), float):
+        try:
+            seconds = calendar.seconds(when)
+        except InputError:
+            seconds = 0.0  # refused below
+        first_day, last_day = calendar.day(0.0), calendar.day(last)
+        until = max(last, _day_end(calendar, last_day))
+        if begins and seconds < 0 and when != first_day:
+            return 0.0, f"{name}: the trace begins later than {when}, so the window does too: on {first_day}"
+        if not begins and seconds > until:
+            return until, f"{name}: the trace ends before {when}, so the window does too: with {last_day}"
+    return seconds_of(name, when, calendar, last), ""
+
+
 def _day_end(calendar: Calendar, day: str) -> float:
     """Return the last instant of a day: a trace may be measured until its end."""
     try:

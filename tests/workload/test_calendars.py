@@ -258,9 +258,30 @@ def test_scenario_files_take_dates(folder):
         path.write_text(f'workload = "W"\nmeasure_from = {begin}\nmeasure_until = "2024-03-30"\nuntil = "3d"\n')
         scenario = read_scenario(path)
         assert (scenario.measure_from, scenario.measure_until, scenario.until) == (BEGIN, END, 3 * DAY)
-    path.write_text('workload = "W"\nmeasure_from = "2023-01-01"\n')
+    path.write_text('workload = "W"\nmeasure_from = "2025-01-01"\n')
     with pytest.raises(InputError, match=r"s.toml: measure_from: must be a date from 2024-03-28 to 2024-04-01"):
         read_scenario(path)
+
+
+def test_a_window_is_cut_to_the_trace_with_a_note(folder, caplog):
+    """The days are 2024-03-28 to 2024-04-01; only a window of which nothing is left is refused."""
+    def window(**given):
+        caplog.clear()
+        scenario = scenario_from(Given(workload=str(folder), **given), None, None, ["first-fit"])
+        return scenario.measure_from, scenario.measure_until
+
+    end = window(measure_until="2024-04-02")[1]  # of the last day, which is no cut
+    assert not caplog.messages
+    assert window(measure_from="2024-03-01", measure_until="2024-05-01") == (0.0, end)
+    assert caplog.messages == [
+        "--measure-from: the trace begins later than 2024-03-01, so the window does too: on 2024-03-28",
+        "--measure-until: the trace ends before 2024-05-01, so the window does too: with 2024-04-01"]
+    assert window(measure_until="2024-04-03") == (None, end) and len(caplog.messages) == 1
+    for outside in ({"measure_from": "2024-05-01"}, {"measure_until": "2024-03-01"}):
+        with pytest.raises(InputError, match="must be a date from 2024-03-28 to 2024-04-01"):
+            window(**outside)
+    with pytest.raises(InputError, match="must be a date from"):  # of a run's end nothing is cut
+        scenario_from(Given(workload=str(folder), until="2024-05-01"), None, None, ["first-fit"])
 
 
 def test_studies_take_dates(folder):

@@ -70,9 +70,13 @@ def test_a_dump_begins_with_its_first_end(tmp_path):
              job("4", submit=30, start=60, elapsed="00:00:10", state="RUNNING")]
     said = read(tmp_path, *lines).remarks["the dump begins"]
     assert said == ("2024-01-01 15:00:00+00:00, with its first end: of the 3.0 h before it lists only jobs that had "
-                    "not ended (3). Others ran then, too, so its waits are too short: --measure-from 2024-01-01T15:00 "
-                    "leaves that time out of what is measured")
+                    "not ended, 3 of 4 jobs. Others ran then, too, so its waits are too short: "
+                    "--measure-from 2024-01-01T15:00 leaves that time out of what is measured")
     assert "the dump begins" not in read(tmp_path, *lines, job("5", start=0, elapsed="00:59:00")).remarks
+    later = [job(str(number), submit=20_000, start=20_000, elapsed="00:10:00") for number in range(5, 302)]
+    assert read(tmp_path, *lines, *later[:-1]).remarks["the dump begins"].endswith("is measured")  # 3 of 300: 1 %
+    assert read(tmp_path, *lines, *later).remarks["the dump begins"].endswith(
+        "had not ended, 3 of 301 jobs: does not matter")
     assert "the dump begins" not in read(tmp_path, lines[-1]).remarks  # none has ended
 
 

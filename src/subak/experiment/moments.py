@@ -1,8 +1,9 @@
 """Turns dates among a scenario's settings into seconds since time 0 of its workload."""
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from subak.dates import Calendar, Days, date_text, instant_words, seconds_of, when_reader
+from subak.dates import Calendar, Days, clipped_seconds, date_text, instant_words, seconds_of, when_reader
 from subak.errors import InputError
 from subak.json_type import Json
 from subak.workload.calendars import days_in
@@ -10,7 +11,8 @@ from subak.workload.piped import PIPE, piped_folder
 from subak.workload.samples import DEFAULT_SAMPLE, sample_names, workload_folder
 
 ON_THE_RUN = "until"  # counted on the run's clock; the window is of the trace's
-BEGIN, ENDS = "measure_from", ("measure_until", ON_THE_RUN)
+BEGIN, WINDOW_END = "measure_from", "measure_until"
+ENDS = (WINDOW_END, ON_THE_RUN)
 
 
 def dated(document: Json, names: Mapping[str, str], here: Path | None = None) -> Json:
@@ -44,12 +46,22 @@ def in_seconds(settings: dict[str, Json], names: Mapping[str, str], days: Callab
         if isinstance(when, str):
             _refuse_load(name, names[name], when, settings)
             known = days()
-            found[name], calendar = seconds_of(names[name], when, *known), known.calendar
+            found[name], calendar = _seconds(name, names[name], when, known), known.calendar
         elif isinstance(value, str):
             found[name] = when
     if calendar is not None:
         _refuse_order(found, names, calendar)
     return found
+
+
+def _seconds(name: str, word: str, when: str, days: Days) -> float:
+    """Return the seconds of a date; an end of the window beyond the trace is cut to it, with a warning."""
+    if name not in (BEGIN, WINDOW_END):
+        return seconds_of(word, when, *days)
+    seconds, note = clipped_seconds(word, when, days, begins=name == BEGIN)
+    if note:
+        logging.getLogger("subak").warning(note)
+    return seconds
 
 
 def _refuse_order(found: Mapping[str, Json], names: Mapping[str, str], calendar: Calendar) -> None:

@@ -31,6 +31,7 @@ from subak.toml_files import read_toml, write_toml
 from subak.workload.constraints import CONSTRAINT_TYPE
 from subak.workload.predicates import OPERATORS
 
+NO_MATTER = "does not matter"  # ends that remark where these are few
 DUMP_BEGINS = "the dump begins"  # the remark of readers of dumps that list of earlier jobs only some
 QUEUES_ARE = "queues are"  # the remark of readers that make queues of several fields: partition/account/user
 OWN_NODES = ("partition", "virtual cluster")  # parts of such queues that have nodes of their own

@@ -87,7 +87,7 @@ from subak.workload.readers.slurm.requests import COLUMNS, CPUS, held
 from subak.workload.readers.slurm.seen import seen
 from subak.workload.readers.slurm.states import is_no_state, outcome_of, state_word
 from subak.workload.readers.started import limit, never_started, since_1970
-from subak.workload.table import DUMP_BEGINS, QUEUES_ARE
+from subak.workload.table import DUMP_BEGINS, NO_MATTER, QUEUES_ARE
 
 RESOURCES = (Resource("cpu", 1e-3, "cores"), Resource("memory", 1.0, "MiB"), Resource("gpu", 1e-3, "GPUs"))
 NEEDED = ("JobID", "Submit", "Start", "State")
@@ -103,6 +103,7 @@ NO_ELIGIBLE = ("Submit: no job has Eligible (sacct --format=...,Eligible), so wa
                "held or depended on others")
 VALUE = re.compile(rb"[0-9]{4,}([_+.].*)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]+")  # a JobID or an instant, and no name
 HOURS_BEFORE = 1.0  # before the first end in a file: with more, it lists of earlier jobs only those still there
+FEW_BEFORE = 0.01  # of all jobs: fewer from before move no percentile that planners ask for
 STILL_RUNS = "still runs, and how long it has run is not given"
 AGAIN = "its job was submitted again later, or stands there twice"
 
@@ -323,12 +324,15 @@ def _begins(kept: pl.DataFrame, origin: float, zone: str) -> dict[str, str]:
     hours = 0.0 if first is None else (first - kept.select(pl.col("arrival").min()).item()) / HOUR_S
     if hours < HOURS_BEFORE:
         return {}
-    before = kept.filter(pl.col("arrival") < first)["job"].n_unique()
+    before = kept.filter(pl.col("arrival") < first).height
     at = instant_text(origin + first).removesuffix("+00:00" if kept["zoneless"].any() else "")
     begin = _minute(first, origin, calendar_of(kept, origin, zone))
-    return {DUMP_BEGINS: f"{at}, with its first end: of the {hours:,.1f} h before it lists only jobs that had not "
-                         f"ended ({before:,}). Others ran then, too, so its waits are too short: --measure-from "
-                         f"{begin} leaves that time out of what is measured"}
+    said = (f"{at}, with its first end: of the {hours:,.1f} h before it lists only jobs that had not ended, {before:,} "
+            f"of {kept.height:,} jobs")
+    if before < FEW_BEFORE * kept.height:
+        return {DUMP_BEGINS: f"{said}: {NO_MATTER}"}
+    return {DUMP_BEGINS: f"{said}. Others ran then, too, so its waits are too short: --measure-from {begin} leaves "
+                         "that time out of what is measured"}
 
 
 def _minute(seconds: float, origin: float, calendar: Calendar | None) -> str:
