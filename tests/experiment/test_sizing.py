@@ -20,6 +20,7 @@ from subak.experiment.sizing.answer import (
     HIGH,
     LOW,
     Recorded,
+    Rise,
     Size,
     Sized,
     Sizing,
@@ -30,6 +31,7 @@ from subak.experiment.sizing.answer import (
     value_of,
 )
 from subak.experiment.sizing.candidates import Candidate, Kind, Mix, Part, Question, hopeless, load_question
+from subak.experiment.sizing.counts import may_share
 from subak.experiment.sizing.search import fewest, search
 from subak.experiment.sizing.size import limit_of, start_of
 from subak.experiment.sizing.trials import Tried
@@ -38,6 +40,7 @@ from subak.fleet.edits import rows_in_mix
 from subak.fleet.table import read_fleet
 from subak.measures.intervals import SEEDS_MIN, TraceDays, mean_interval
 from subak.measures.objective import read_objective
+from subak.measures.window import Window
 from subak.report.sizing.beside_log import replay, unlike_log
 from subak.report.sizing.notes import notes
 from subak.report.sizing.objective_words import said_objective
@@ -705,7 +708,7 @@ def test_time_limits_that_are_supposed_are_supposed_twice_and_the_larger_answer_
     assert (f"{least} or {most} machines: the workload has no time limits of users, and the answer depends on them."
             ) in said
     assert (f"With exact run times as limits {exact['fewest']} are enough, with limits up to 3 times too long "
-            f"{longer['fewest']}.") in said
+            f"{longer['fewest']}: jobs whose limits are too long fit into fewer gaps.") in said
     assert read_fleet(tmp_path / "both" / "fleet").machines.height == most
     assert "easy goes by the run times, within a factor of 3." in " ".join(
         run(*asked, "--estimates", "factor=3")[1].split())
@@ -794,7 +797,9 @@ def test_partitions_are_one_pool_unless_one_is_sized_alone(run, tmp_path):
     following = next(line for line in converted.splitlines() if line.startswith("Next: subak size "))
     words = shlex.split(following.removeprefix("Next: subak "))
     assert words[2:6] == ["--only-queue", "cpu", "--kind", "cpu=16,memory=64Gi"]
-    assert "Size the other partitions apart: gpu." in converted
+    other = re.search(r"Size the other partitions apart \(gpu\): (subak size .*)", converted)[1]
+    assert shlex.split(other)[3:7] == ["--only-queue", "gpu", "--kind", "cpu=16,memory=64Gi"]
+    assert run(*shlex.split(other)[1:], *ONE)[0] == 0
     assert run("simulate", tmp_path / "W", "--only-queue", "gpu", "--machines", 1, "--capacity", "cpu=1", "--capacity",
                "memory=1Gi", "--out", tmp_path / "R")[0] == 0
     for task, title in (("40", "task 9/0 (row 9)"), ("40/0", "task 9/0 (row 9)"), ("8", "task 8/0 (row 8)")):
@@ -853,3 +858,67 @@ def test_the_page_and_the_line_to_report_use_one_word(run, site, tmp_path):
     page = (tmp_path / "S" / "report.html").read_text()
     need = re.match(r"You need ([0-9,]+) machine", out)[1]
     assert f", needed {need}" in page and "to buy" not in page
+
+
+def test_a_window_counts_what_arrives_in_it_and_the_log_those_that_waited_as_it_began(run, tmp_path):
+    """Of five tasks two arrive from 100 to 200 s; one from before waits until 130 s, and counts with all of its wait.
+
+    Of slots the log held five before the window, and 2 + 1 at most in it: from 130 s on, since the first has ended.
+    """
+    made = plain((0.0, 50.0, 5), (60.0, 100.0, 2), (100.0, 20.0, 1), (140.0, 10.0, 1), (300.0, 10.0, 4))
+    starts = pl.Series([0.0, 130.0, 101.0, 142.0, 300.0])
+    folder = tmp_path / "W"
+    folder.mkdir()
+    replace(made, tasks=made.tasks.with_columns(recorded_start=starts)).write(folder)
+    window = ("--measure-from", 100, "--measure-until", 200)
+    code, out, said = run("size", folder, "--kind", "cpu=1", "--objective", "wait.max < 10min", *ONE, *window, "--out",
+                          tmp_path / "S")
+    assert code == 1, said  # a machine of one cpu holds no task of five
+    code, out, said = run("size", folder, "--kind", "cpu=5", "--objective", "wait.max < 10min", *ONE, *window, "--out",
+                          tmp_path / "S")
+    assert code == 0, said
+    kept = json.loads((tmp_path / "S" / "size.json").read_text())
+    assert (kept["jobs"], kept["tasks"], kept["slurm_jobs"]) == (2, 2, 2)
+    log = kept["recorded"]
+    assert (log["tasks"], log["before"], log["most"], log["values"]) == (2, 1, [3.0], [70.0])
+    words = " ".join(out.split())
+    assert "of the 2 Slurm jobs that arrive in the window and 1 that waited as it began." in words
+    assert "Counts and the log's peak are of that time." in words
+    _, out, _ = run("compare", folder, "--machines", 1, "--capacity", "cpu=5", "--schedulers", "recorded,first-fit",
+                    *window)
+    assert "\nTasks, of the whole run" in out
+    _, out, _ = run("compare", folder, "--machines", 1, "--capacity", "cpu=5", "--schedulers", "recorded,first-fit")
+    assert "\nTasks " in out and "Tasks, of the whole run" not in out
+
+
+def test_that_nodes_share_machines_is_said_where_they_can():
+    """Machines hold 4; two nodes of a job that ask for 2 each share one, two that ask for 3 do not."""
+    window = Window(0.0, 10.0, "")
+    for asked, expected in ((2, True), (3, False)):
+        made = staged([{"request": (asked,)}], [(0, 0, 3.0), (0, 0, 3.0)])
+        made = replace(made, stages=made.stages.with_columns(gang=pl.lit(True)))
+        assert may_share(made, window, np.array([[1, 4]])) is expected
+        assert not may_share(made, Window(1.0, 10.0, ""), np.array([[1, 4]]))  # it arrives earlier
+    sizing = Sizing("W", "easy", (), (1,), "none", None, (), None, may_share=True)
+    assert any(note.startswith("Nodes of one job may share a machine") for note in notes(sizing))
+    assert "share a machine" not in " ".join(notes(msgspec.structs.replace(sizing, may_share=False)))
+
+
+def test_what_more_machines_made_worse_is_one_line():
+    sizes = (Size(6, None, (value_of([10.0]),)), Size(7, None, (value_of([30.0]),)))
+    answer = Sized("cpu=1", 99, sizes, 6, odd=(7,), rises=(Rise(0, 6, 7),))
+    said = list(sentences(Sizing("W", "easy", ("wait.p95 < 20s",), (1,), "none", None, (answer,), 0), answer))
+    assert [words for words in said if words.startswith("Not monotone")] == [
+        "Not monotone: 7 machines do not keep them, so the answer is of the sizes that were tried around it; wait.p95 "
+        "is 10 s on 6 machines and 30 s on 7."]
+
+
+def test_resources_that_are_equally_scarce_are_both_named():
+    def said(peaks):
+        answer = Sized("cpu=1", 99, (Size(3, None, (value_of([1.0]),), used=(0.5, 0.5, 0.2), peak=peaks),), 3)
+        sizing = Sizing("W", "easy", ("wait.p95 < 20s",), (1,), "none", None, (answer,), 0,
+                        resources=("cpu", "gpu", "memory"))
+        return " ".join(sentences(sizing, answer))
+
+    assert "cpu and gpu are equally scarce: on 3 machines" in said((1.0, 1.0, 0.3))
+    assert "gpu is the scarcest resource: on 3 machines" in said((0.9, 1.0, 0.3))

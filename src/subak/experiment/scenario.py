@@ -129,9 +129,9 @@ class Scenario(RunSettings, kw_only=True):
         "not at all [default: auto: redraw if there are several seeds, and warn if the trace has too few days].",
         "|".join(RESAMPLES), INPUT, EVERY, one_of(RESAMPLES))] = AUTO
     measure_from: Annotated[Seconds | None, _MEASURE(
-        "Start of the measured window: tasks that arrive from then on, and averages over time from then on "
-        "such as 2d, or 2024-03-01 if the workload knows its dates [default: the first arrival whose true time it "
-        "shows].", WHEN,
+        "Start of the measured window: tasks that arrive from then on or still wait then, and averages over "
+        "time from then on, such as 2d, or 2024-03-01 if the workload knows its dates, cut to them [default: the first "
+        "arrival whose true time it shows].", WHEN,
         rule=where(lambda begin: 0 <= begin < FOREVER, "0 s or later"))] = None
     measure_until: Annotated[Seconds | None, _MEASURE(
         "End of the measured window, likewise; inf: the end of the run [default: the last arrival, which leaves out "

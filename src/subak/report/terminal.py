@@ -22,6 +22,7 @@ from subak.report.tables.table import text_of
 PROSE_WIDTH = 100  # characters of a line of text, in whatever width there is
 REASONS_MAX = 5
 TERMINAL_QUEUES_MAX = 5
+OF_WHOLE_RUN, WHOLE_RUN = "Tasks", ", of the whole run"  # a family of measures, and what its title says of a window
 QUEUE_WIDTH = 24  # characters of a queue's name
 COMPARED = {  # measures whose differences are shown
     ("Wait time", "mean"), ("Wait time", "median"), ("Wait time", "99 %"), ("Bounded slowdown", "mean"),
@@ -36,7 +37,7 @@ def comparison_table(runs: list[Run]) -> Table:
     table = Table.grid(padding=(1, 0, 0, 0))
     for note in hopeless_notes(runs):
         table.add_row(_prose(note, "bold yellow"))
-    table.add_row(SideBySide(names, list(_values(rows))))
+    table.add_row(SideBySide(names, list(_values(rows, _leaves_out(runs)))))
     if len(names) > 1 and seeds_of(runs) > 1:
         table.add_row(SideBySide(names[1:], _differences(rows), f"Against {names[0]}"))
     differing = ((f"{row.measure.family}, {row.measure.title}", row.differences()) for row in _compared(rows))
@@ -45,12 +46,17 @@ def comparison_table(runs: list[Run]) -> Table:
     return table
 
 
-def _values(rows: list[Row]) -> Iterator[Line]:
-    """Yield the measures, under a line for each family that has several."""
+def _leaves_out(runs: list[Run]) -> bool:
+    """Whether the window leaves tasks out, so that rows of the whole run are of others than those of the window."""
+    return any(run.summary.window is not None and run.summary.window.left_out for run in runs)
+
+
+def _values(rows: list[Row], whole: bool) -> Iterator[Line]:
+    """Yield the measures, under a line for each family that has several; *whole*: tasks are of more than the window."""
     for family, each in groupby(rows, key=lambda row: row.measure.family):
         lines = list(each)
         if lines[0].measure.title:
-            yield Text(family, style="bold"), []
+            yield Text(f"{family}{WHOLE_RUN if whole and family == OF_WHOLE_RUN else ''}", style="bold"), []
         for row in lines:
             title = Text(f"  {row.measure.title}") if row.measure.title else Text(family, style="bold")
             yield title, [_cell(row, number) for number in range(len(row.values))]

@@ -1,4 +1,6 @@
 """Computes the demand of a workload over time if every task started on arrival."""
+import math
+
 import msgspec
 import numpy as np
 import polars as pl
@@ -45,12 +47,17 @@ def most_at_once(workload: Workload) -> int:
     return int(_Curve(arrivals, ends, np.ones(len(arrivals), np.int64)).peak(1.0)[1])
 
 
-def most_recorded(workload: Workload) -> tuple[int, ...]:
-    """Return the most of each resource, in units, that tasks held at once in the log; its starts must be known."""
+def most_recorded(workload: Workload, begin: float = -math.inf, end: float = math.inf) -> tuple[int, ...]:
+    """Return the most of each resource, in units, that tasks held at once in the log; its starts must be known.
+
+    Only instants from *begin* to *end* count; who started before and still runs does, too.
+    """
     starts = workload.tasks["recorded_start"].to_numpy()
     order = np.argsort(starts, kind="stable")
     begun, ends = starts[order], (starts + workload.tasks["run_time"].to_numpy())[order]
-    return tuple(int(_Curve(begun, ends, _amounts(workload, each)[order]).peak(1.0)[1]) for each in workload.resources)
+    times = np.append(begun[(begun >= begin) & (begun <= end)], begin)
+    return tuple(int(_Curve(begun, ends, _amounts(workload, each)[order]).at(times).max())
+                 for each in workload.resources)
 
 
 def span_end(workload: Workload) -> float:

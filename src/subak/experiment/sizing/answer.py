@@ -143,9 +143,10 @@ class Recorded(msgspec.Struct, frozen=True):
     """What the objectives came to in the log, on the machines of that time."""
 
     values: tuple[float, ...]
-    tasks: int  # that the log knows the start of
+    tasks: int  # that arrive in the window and of which the log knows the start
     most: tuple[float, ...] = ()  # of each resource that its tasks held at once, in what it is counted in
     of: tuple[str, ...] = ()  # what each is counted in
+    before: int = 0  # Slurm jobs from before the window that waited as it began, and count with all of their waits
     within: tuple[float | None, ...] = ()  # of each objective's jobs, those that keep its bound; None of means
 
 
@@ -160,7 +161,7 @@ class Sizing(msgspec.Struct, frozen=True):
     redrawn: Drawable | None  # the days that seeds draw from; None where they draw none
     answers: tuple[Sized, ...]
     best: int | None  # the answer of the lowest price, or of the fewest machines; None where there is none
-    jobs: int = 0  # of the workload
+    jobs: int = 0  # that arrive in the window, and so on
     tasks: int = 0
     slurm_jobs: int = 0  # tasks, those that start together as one
     resources: tuple[str, ...] = ()
@@ -170,6 +171,8 @@ class Sizing(msgspec.Struct, frozen=True):
     knows: str = ""  # what the scheduler knows of run times; empty where it goes by none
     recorded: Recorded | None = None  # None where the log knows no starts, or is of another load
     replays: tuple[str, ...] = ()  # of each answer the command that replays the log; empty where there is none
+    may_share: bool = False  # some machine holds several nodes of one job
+    window: str = ""  # in words, where it was asked for
 
 
 def best_of(answers: Sequence[Sized]) -> int | None:

@@ -8,12 +8,13 @@ from subak.errors import InputError
 from subak.experiment.inputs import scenario_window
 from subak.experiment.scenario import Scenario
 from subak.experiment.sizing.answer import Recorded
+from subak.experiment.sizing.counts import slurm_jobs_of
 from subak.fleet.table import Fleet
 from subak.measures.measured import shares_within, values_of
 from subak.measures.objective import Objective
 from subak.measures.objectives import refuse_unconcerned
 from subak.measures.tasks.job_sums import sums_of
-from subak.measures.window import window_of
+from subak.measures.window import arrived, waits_at_begin, window_of
 from subak.policy import find_scheduler
 from subak.simulator.results import task_table, timeline_table
 from subak.simulator.simulate import simulate
@@ -40,6 +41,10 @@ def recorded(scenario: Scenario, inputs: tuple[Workload, Fleet], objectives: Seq
     outcome = simulate(known, fleet, find_scheduler("recorded"))
     tasks = task_table(outcome, known, fleet)
     measured = (tasks, timeline_table(outcome, known), known, window, list(objectives))
-    most = tuple(each.unit * held for each, held in zip(known.resources, most_recorded(known), strict=True))
-    return Recorded(tuple(values_of(*measured)), len(tasks), most, tuple(each.of for each in known.resources),
+    asked = scenario.measure_from is not None or scenario.measure_until is not None
+    held = most_recorded(known, window.begin, window.end) if asked else most_recorded(known)
+    most = tuple(each.unit * amount for each, amount in zip(known.resources, held, strict=True))
+    before = known.tasks.filter(tasks.select(waits_at_begin(window).alias("waits"))["waits"])
+    return Recorded(tuple(values_of(*measured)), len(arrived(tasks, window)), most,
+                    tuple(each.of for each in known.resources), slurm_jobs_of(known, before),
                     tuple(shares_within(*measured)))

@@ -22,6 +22,7 @@ from subak.experiment.sizing.answer import (
     value_of,
 )
 from subak.experiment.sizing.candidates import Candidate, Question, hopeless
+from subak.experiment.sizing.counts import arrivals, may_share
 from subak.experiment.sizing.recorded import recorded
 from subak.experiment.sizing.search import search, with_sizes
 from subak.experiment.sizing.trials import Submit, Tried
@@ -37,7 +38,7 @@ from subak.workload.demand import demand, most_at_once
 from subak.workload.extent import at_load
 from subak.workload.redraws import DAYS
 from subak.workload.resample import Drawable, drawable
-from subak.workload.table import DUMP_BEGINS, OWN_NODES, QUEUES_ARE, Workload, slurm_jobs
+from subak.workload.table import DUMP_BEGINS, OWN_NODES, QUEUES_ARE, Workload
 
 NONE_WAITS = 2  # times the tasks that would run at once if none waited, for seeds that draw more: the default limit
 
@@ -74,6 +75,7 @@ def size(
     workload, candidates = loaded
     scenario = question.scenario
     objectives = [read_objective(text) for text in scenario.objectives]
+    window = scenario_window(scenario, workload)
     days, grown = _redrawn(scenario, workload), at_load(workload, scenario.load)
     knows = _knows(scenario, workload)
     supposes = bool(knows) and used_estimates("", workload) != USER and not scenario.estimates
@@ -85,12 +87,13 @@ def size(
         answers.append(_with_log(found, sizes, objectives, _machines_for(log, candidate, workload)))
     return Sizing(workload.provenance.name, scenario.schedulers[0], tuple(each.text for each in objectives),
                   tuple(scenario.seeds), scenario.resample, days, tuple(answers),
-                  best_of(answers), len(workload.jobs), len(workload.tasks),
-                  slurm_jobs(workload.gang_sizes(), len(workload.tasks)),
+                  best_of(answers), *arrivals(workload, window),
                   tuple(each.name for each in workload.resources), scenario.load, partitions_of(workload),
                   "" if scenario.measure_from is not None else _remark(workload, DUMP_BEGINS),
                   knows,
-                  log, tuple(_replay(scenario, each) for each in answers))
+                  log, tuple(_replay(scenario, each) for each in answers),
+                  any(may_share(workload, window, each.fleet.capacity) for each in candidates),
+                  window.why if scenario.measure_from is not None or scenario.measure_until is not None else "")
 
 
 def _with_log(found: Sized, sizes: "_Sizes", objectives: list[Objective], machines: int | None) -> Sized:

@@ -19,6 +19,9 @@ def beside_log(sizing: Sizing, answer: Sized) -> Iterator[str]:
     said = "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value)}"
                      for each, value in zip(objectives_of(sizing), log.values, strict=True))
     of = "" if log.tasks == sizing.tasks else f", of the {log.tasks:,} of {sizing.tasks:,} tasks whose start it knows"
+    if log.before:
+        of += (f", of the {sizing.slurm_jobs:,} Slurm jobs that arrive in the window and {log.before:,} that waited as "
+               f"it began")
     yield f"The log itself, under its own scheduler on the machines of that time: {said}{of}.{_kept(sizing, log)}"
     if not answer.as_in_log:
         return

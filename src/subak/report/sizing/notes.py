@@ -9,6 +9,7 @@ from subak.report.number_text import counted, seconds_text
 from subak.report.sizing.objective_words import objectives_of
 from subak.workload.days import DAY_S, HOUR_S, USERS_DAYS, WHOLE_DAYS, drawn_by
 from subak.workload.resample import Drawable
+from subak.workload.table import NO_MATTER
 
 PARTITIONS_NAMED_MAX = 6
 STRICT_ORDERS = ("first-fit", "best-fit", "worst-fit", "aligned-fit", "random-fit", "fifo")
@@ -19,7 +20,8 @@ STRICT = (" is in strict order: nobody passes who waits first. Slurm and most ba
 def notes(sizing: Sizing) -> list[str]:
     """Return what to hold the answers against, and how they came about; what matters least is last."""
     return [*_choice(sizing), *_order(sizing), *_pooled(sizing), *_counted(sizing), *_grown(sizing), *_known(sizing),
-            *_partial(sizing), *_came_about(sizing), *_single(sizing), *_used(sizing)]
+            *_window(sizing), *_partial(sizing), *_shared(sizing), *_came_about(sizing), *_single(sizing),
+            *_used(sizing)]
 
 
 def _order(sizing: Sizing) -> Iterator[str]:
@@ -50,8 +52,6 @@ def _counted(sizing: Sizing) -> Iterator[str]:
     if sizing.jobs == sizing.tasks:
         return
     objectives, have = objectives_of(sizing), "has" if sizing.jobs == 1 else "have"
-    if sizing.slurm_jobs < sizing.tasks:
-        yield "Nodes of one job may share a machine, as in Slurm they may not: a job of 8 can run on 4 larger machines."
     of_tasks = [each for each in objectives if each.measure in OF_TASKS]
     slurm = f"an element of an array, or all nodes of a job: {sizing.slurm_jobs:,} Slurm jobs"
     if of_tasks:
@@ -61,6 +61,18 @@ def _counted(sizing: Sizing) -> Iterator[str]:
                f"counts.{once} job_wait counts a job once, until the first of its tasks starts.")
     elif any(each.measure == SLURM_WAIT for each in objectives):
         yield f"{SLURM_WAIT} counts what Slurm calls a job: {slurm}."
+
+
+def _shared(sizing: Sizing) -> Iterator[str]:
+    """Say that the simulation packs nodes of a job, where a machine has room for several."""
+    if sizing.may_share:
+        yield "Nodes of one job may share a machine, as in Slurm they may not: a job of 8 can run on 4 larger machines."
+
+
+def _window(sizing: Sizing) -> Iterator[str]:
+    """Say that counts are of the window, where one was asked for."""
+    if sizing.window:
+        yield f"Measured {sizing.window}. Counts and the log's peak are of that time."
 
 
 def _choice(sizing: Sizing) -> Iterator[str]:
@@ -78,7 +90,7 @@ def _known(sizing: Sizing) -> Iterator[str]:
 
 def _partial(sizing: Sizing) -> Iterator[str]:
     """Say what is there of the first and the last day."""
-    if sizing.begins:
+    if sizing.begins and not sizing.begins.endswith(NO_MATTER):
         yield f"The dump begins {sizing.begins}."
     rest, days = (0.0, 0) if sizing.redrawn is None else (sizing.redrawn.rest, sizing.redrawn.days)
     if rest >= HOUR_S:

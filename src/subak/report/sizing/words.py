@@ -20,6 +20,8 @@ NEEDED, FEWEST = "needed", "fewest"
 IN_LOG = "log's peak"  # the machines that have what the log's tasks held at once
 USED, LEAST_USED = "used", "used, least used machine"  # behind the name of a resource
 SEVERAL = 2
+LONG_HELPS = "jobs that end before their limits leave gaps, which short jobs fill out of turn"
+SHORT_HELPS = "jobs whose limits are too long fit into fewer gaps"
 
 
 def headline(sizing: Sizing, answer: Sized) -> str:
@@ -124,8 +126,9 @@ def _limits(sizing: Sizing, answer: Sized) -> Iterator[str]:
     else:
         less, more = sorted((exact, longer))
         yield (f"{less:,} or {more:,} machines: {lacks[0].lower()}{lacks[1:]}, and the answer depends on them. With "
-               f"exact run times as limits {exact:,} are enough, with limits up to 3 times too long {longer:,}. The "
-               "larger one is reported; a log with time limits decides.")
+               f"exact run times as limits {exact:,} are enough, with limits up to 3 times too long {longer:,}: "
+               f"{SHORT_HELPS if longer > exact else LONG_HELPS}. The larger one is reported; a log with time limits "
+               "decides.")
         if longer > exact:
             yield "The figures that follow are with exact run times as limits."
 
@@ -139,7 +142,12 @@ def _binds(sizing: Sizing, answer: Sized) -> Iterator[str]:
     mean, peak = (", ".join(f"{name} {share_text(share)}" for name, share in zip(
         sizing.resources, shares, strict=True) if share is not None) for shares in (at.used, at.peak or at.used))
     use = f"the mean use is {mean}; for 95 % of the time it is at most {peak}" if at.peak else f"the mean use is {mean}"
-    yield f"{most} is the scarcest resource: on {counted(at.machines, 'machine')} {use}."
+    shown = [(share_text(top), name) for top, name in zip(at.peak or at.used, sizing.resources, strict=True)
+             if top is not None]
+    level = next((share for share, name in shown if name == most), "")
+    ties = [name for share, name in shown if share == level] or [most]
+    which = f"{ties[0]} is the scarcest resource" if len(ties) == 1 else f"{' and '.join(ties)} are equally scarce"
+    yield f"{which}: on {counted(at.machines, 'machine')} {use}."
 
 
 def stretch_text(redrawn: Drawable) -> str:
@@ -263,18 +271,20 @@ def _not_enough(sizing: Sizing, answer: Sized) -> Iterator[str]:
 
 
 def _exceptions(sizing: Sizing, answer: Sized) -> Iterator[str]:
-    """Say where more machines did not help."""
+    """Say where more machines did not help, in one sentence."""
+    said = []
     for machines in answer.odd:
         kept = answer.fewest is not None and machines < answer.fewest
-        yield (f"Not monotone: {machines:,} machines {'keep all objectives, too' if kept else 'do not keep them'}, "
-               "so the answer is of the sizes that were tried around it.")
-    for rise in answer.rises:
-        yield _rise(sizing, answer, rise)
+        said.append(f"{machines:,} machines {'keep all objectives, too' if kept else 'do not keep them'}, so the "
+                    "answer is of the sizes that were tried around it")
+    said += [_rise(sizing, answer, rise) for rise in answer.rises]
+    if said:
+        yield f"Not monotone: {'; '.join(said)}."
 
 
 def _rise(sizing: Sizing, answer: Sized, rise: Rise) -> str:
     objective = objectives_of(sizing)[rise.objective]
     fewer, more = (answer.size(machines).values[rise.objective].mean for machines in (rise.fewer, rise.more))
     text = value_text(objective)
-    return (f"Not monotone: {objective.measure}.{objective.statistic} is {text(fewer)} on {rise.fewer:,} machines and "
-            f"{text(more)} on {rise.more:,}.")
+    return (f"{objective.measure}.{objective.statistic} is {text(fewer)} on {rise.fewer:,} machines and "
+            f"{text(more)} on {rise.more:,}")

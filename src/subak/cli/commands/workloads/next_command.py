@@ -23,13 +23,31 @@ def next_command(workload: Workload, out: Path) -> tuple[str, str]:
         only = f" --only-queue {shlex.quote(first)}"
         rest = [each for each in partitions if each != first]
         named = ", ".join(rest[:PARTITIONS_NAMED_MAX]) + (" ..." if len(rest) > PARTITIONS_NAMED_MAX else "")
-        other = f" Size the other partitions apart: {named}."
+        again = _command(workload, out, f" --only-queue {shlex.quote(rest[0])}", _of_partition(
+            workload, partitions, rest[0]))
+        other = f" Size the other partitions apart ({named}): {again}"
+    return (f"Next: {_command(workload, out, only, chosen)}",
+            f"Put your own node behind --kind, and behind --objective how long jobs may wait.{other}")
+
+
+def _command(workload: Workload, out: Path, only: str, chosen: np.ndarray) -> str:
+    """Return the command that sizes a kind of machine for the stages of bool[stage]."""
     kind = ",".join(f"{each.name}={_amount(each.name, amounts[chosen].max() * each.unit)}"
                     for each, amounts in zip(workload.resources, workload.requests, strict=True)
                     if each.name != "gpu" or amounts[chosen].any())
-    return (f"Next: subak size {shlex.quote(str(out))}{only} --kind {kind} --objective 'slurm_wait.p95 < 1h' "
-            "--scheduler easy",
-            f"Put your own node behind --kind, and behind --objective how long jobs may wait.{other}")
+    return (f"subak size {shlex.quote(str(out))}{only} --kind {kind} --objective 'slurm_wait.p95 < 1h' "
+            "--scheduler easy")
+
+
+def _own(workload: Workload, partitions: tuple[str, ...]) -> pl.Series:
+    """Return the partition of each stage."""
+    depth = max(each.count("/") for each in partitions) + 1
+    return workload.jobs["queue"].str.split("/").list.head(depth).list.join("/").gather(workload.stages["job"])
+
+
+def _of_partition(workload: Workload, partitions: tuple[str, ...], name: str) -> np.ndarray:
+    """Return bool[stage]: whether a stage is of a partition."""
+    return (_own(workload, partitions) == name).to_numpy()
 
 
 def _busiest(workload: Workload, partitions: tuple[str, ...]) -> tuple[str, np.ndarray]:
@@ -37,8 +55,7 @@ def _busiest(workload: Workload, partitions: tuple[str, ...]) -> tuple[str, np.n
     stage = workload.tasks["stage"].to_numpy()
     work = np.bincount(stage, workload.tasks["run_time"].to_numpy() * workload.requests[0][stage],
                        minlength=len(workload.stages))
-    depth = max(each.count("/") for each in partitions) + 1
-    own = workload.jobs["queue"].str.split("/").list.head(depth).list.join("/").gather(workload.stages["job"])
+    own = _own(workload, partitions)
     most = str(pl.DataFrame({"own": own, "work": work}).group_by("own").agg(pl.col("work").sum())
                .sort("work", "own", descending=[True, False])["own"][0])
     return most, (own == most).to_numpy()
