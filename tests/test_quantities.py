@@ -97,7 +97,7 @@ def test_a_run_on_machines_in_words(trace, tmp_path):
 
 @pytest.mark.parametrize(("options", "words"), [
     (("--machines", "2", "--capacity", "cpu=2Gi,memory=4Gi"), "capacity, cpu: must be a number of cores"),
-    (("--machines", "2", "--capacity", "cpu=2,memory=4Gi", "--until", "soon"), "a duration must be a number of"),
+    (("--machines", "2", "--capacity", "cpu=2,memory=4Gi", "--until", "soon"), "a time must be a number of"),
 ])
 def test_mistakes_are_one_line(trace, options, words):
     done = subak("simulate", trace, *options)

@@ -133,12 +133,12 @@ def promises(walk: Walk) -> None:
         file.unlink()
     walk.run(setter, *SUBAK, "ca", "issue", ca, "worker", "h4", "--out", folder)
     said = (home / "lab" / "h3" / "worker-h3.toml").read_text()
-    (folder / "worker-h4.toml").write_text(said.replace("worker-h3", "h4").replace("h3", "h4"))
+    (folder / "worker-h4.toml").write_text(said.replace("h3", "h4"))
     walk.run(setter, *SUBAK, "up", "--detach", "h4")
     until(lambda: walk.machines().count(" ready ") == 4, 30.0)
     walk.run(setter, *SUBAK, "down", "h4")
     # a worker's certificate is no use to be a master, or another worker
-    (folder / "as-h3.toml").write_text(said.replace("worker-h3", "h4"))
+    (folder / "as-h3.toml").write_text(said.replace("worker-h3", "worker-h4"))
     assert "is of worker h4 of lab, and one of worker h3 is needed" in walk.run(
         setter, *SUBAK, "worker", folder / "as-h3.toml", code=2)
     # renewed without a restart, while a job runs
@@ -147,12 +147,12 @@ def promises(walk: Walk) -> None:
     walk.run(setter, *SUBAK, "ca", "issue", ca, "worker", "h3", "--out", home)
     old = (own / "worker-h3.crt").read_bytes()
     for ending in ("key", "crt"):
-        shutil.copy(home / f"h3.{ending}", own / f"worker-h3.{ending}")
+        shutil.copy(home / f"worker-h3.{ending}", own)
     assert read_certificate(own / "worker-h3.crt").serial_number != before
     until(lambda: "certificates were read anew" in (own / "log" / "h3.log").read_text(), 10.0)
-    # the old one is revoked, and then the new one
+    # the old one is revoked, and then all that it ever had
     (home / "old.crt").write_bytes(old)
-    for file, is_there in ((home / "old.crt", True), (home / "h3.crt", False)):
+    for file, is_there in ((home / "old.crt", True), ("worker-h3", False)):
         walk.run(setter, *SUBAK, "ca", "revoke", ca, file)
         for host, name in ((first, "h1"), (second, "h2")):
             shutil.copy(ca / "ca.crl", walk.home(host) / name / "ca.crl")

@@ -22,7 +22,7 @@ def start(user="", submitter="ada"):
     (start(), "", None),
     (start("daemon"), "", DAEMON),
     (start(str(DAEMON)), "submitter", DAEMON),
-    (start(submitter="daemon"), "submitter", DAEMON),
+    (start(submitter="daemon"), "submitter", NOBODY),  # the system's own, not a person's
     (start(submitter="ada"), "submitter", NOBODY),  # no account of this name
     (start(submitter=""), "submitter", NOBODY),
     (start(submitter="root"), "submitter", NOBODY),

@@ -11,10 +11,11 @@ from subak.federation.megha.jobs import OUTCOME_CANCELLED, SUBMISSION_ENDED
 from subak.live.api.models import TASK_WAITING
 from subak.live.api.service import JobFilter
 from subak.live.jobfile.spec import JobSpec, Metadata, Stage
+from subak.live.people.limits import PeopleLimits
 from subak.live.process.held import SPAN_S, Held
 from subak.live.role.base import SERVED_MAX, Put, PutLarge
 from subak.live.role.frames import Answer
-from subak.live.role.global_master.book import COMPRESSED_FROM, ON_DISK
+from subak.live.role.global_master.book import COMPRESSED_FROM, ON_DISK, Head
 from subak.live.role.global_master.global_role import Answered, Ended
 from subak.live.role.global_master.queues import QueueSetup
 from subak.live.role.global_master.rows import read_ended
@@ -136,7 +137,7 @@ def test_a_cancel_goes_on_after_a_restart():
     _, spec, rows, _ = read_ended(alone.disk["ended"][job])
     assert spec == job_of(5 * STEP_TASKS, 10) and rows.size == 5 * STEP_TASKS + 10
     assert (rows["state"] == SUBMISSION_ENDED).all()
-    assert alone.role.heads[job] == ("a", "large")
+    assert alone.role.heads[job] == Head("a", "large")
 
 
 def test_a_job_that_is_not_laid_out_yet_is_shown_as_it_is_and_not_as_a_former_one_at_its_places():
@@ -248,7 +249,7 @@ def test_parts_of_a_job_are_counted_as_the_whole():
     rows["outcome"][:7] = 1
     rows["outcome"][7] = 4
     spec = job_of(PART - 10, 510)
-    tally = Tally(ended_job("g0-1", type("Stored", (), {"submitted": 0.0}), spec, rows, []))
+    tally = Tally(ended_job("g0-1", type("Stored", (), {"submitted": 0.0, "submitter": ""}), spec, rows, []))
     for part in tally.known.parts():
         tally.add(part)
     view = tally.view()
@@ -298,9 +299,9 @@ def test_a_list_looks_at_some_jobs_at_a_time_and_at_none_that_has_ended_for_one_
     job = alone.submit(3)
     ended = range(job + 1, job + 1 + 4 * JOBS_AT_ONCE)
     alone.role.ended.extend(ended)
-    alone.role.heads.update(dict.fromkeys(ended, ("b", "other")))
+    alone.role.heads.update(dict.fromkeys(ended, Head("b", "other")))
     name = alone.role.job_name(job)
-    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
+    file = SimpleNamespace(limits=PeopleLimits(), queue=(), masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
     service = GlobalMasterService(SimpleNamespace(role=alone.role), None, file)
     found, looked, most = asyncio.run(listed(service, None))
     assert (found, looked) == ([name], len(ended) + 1) and most <= JOBS_AT_ONCE
@@ -318,7 +319,7 @@ def test_a_list_of_one_state_views_only_jobs_of_it_and_others_are_served_in_betw
     book = alone.role.book
     for number in numbers[5:50:15]:  # no machine is there: some tasks are taken to have begun
         book.now[["attempts", "started"]][book.of_number[number].places.start] = (1, 0.5)
-    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
+    file = SimpleNamespace(limits=PeopleLimits(), queue=(), masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
     service = GlobalMasterService(SimpleNamespace(role=alone.role), None, file)
     viewed, turns, plain = [], [0], service._viewed
 
@@ -391,7 +392,7 @@ def test_a_page_of_tasks_begins_anew_when_the_job_ended_meanwhile():
     """The places of one that was closed may be another's by the second part."""
     rows = np.zeros(PART + 5, ON_DISK)
     rows["state"], rows["outcome"] = SUBMISSION_ENDED, OUTCOME_CANCELLED
-    stored = type("Stored", (), {"submitted": 0.0})
+    stored = type("Stored", (), {"submitted": 0.0, "submitter": ""})
     ended = ended_job("g0-1", stored, job_of(rows.size), rows, [])
     closed = replace(ended, job=SimpleNamespace(number=1), look=lambda first, end: ended.look(0, end - first))
     page = asyncio.run(service_of([closed, ended]).tasks("g0-1", None, "", False, str(PART - 2), 10))
@@ -412,7 +413,7 @@ def test_tasks_of_jobs_that_are_kept_are_counted_once():
 def test_a_question_that_is_answered_takes_no_other_one_along():
     """Whoever followed both streams of a task waited ten seconds when one was answered before the other."""
     alone = Alone()
-    file = SimpleNamespace(masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
+    file = SimpleNamespace(limits=PeopleLimits(), queue=(), masters=lambda: {0: SimpleNamespace(name=alone.role.name)})
     service = GlobalMasterService(SimpleNamespace(role=alone.role, wake=asyncio.Event()), None, file)
     asked = []
     service.role = SimpleNamespace(ask=lambda ask: asked.append(ask) or True)

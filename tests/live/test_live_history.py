@@ -163,11 +163,11 @@ def service_of(kept):
     queues = QueuesFact(1, (QueueSetup("a", 0), QueueSetup("b", 1)))
     service.role = SimpleNamespace(
         name="g0", number=0, queues=queues, kept=kept, job_name=lambda number: f"g0-{number}",
-        submit=lambda spec, client, clock: kept[client])
-    service.driver = SimpleNamespace(problem="")
+        submit=lambda spec, client, clock, user: kept[client])
+    service.driver, service.scheme = SimpleNamespace(problem=""), "http"
     service.file = SimpleNamespace(masters=lambda: dict(enumerate([GlobalMasterEntry("g0", "h:1"),
                                                                     GlobalMasterEntry("g1", "h:2")])))
-    stored = SimpleNamespace(spec=json.encode(structs.replace(JOB, queue="b")))
+    stored = SimpleNamespace(spec=json.encode(structs.replace(JOB, queue="b")), submitter="")
 
     async def known(name):
         return SimpleNamespace(stored=stored), 0

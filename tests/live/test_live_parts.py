@@ -375,7 +375,7 @@ def test_a_removal_that_a_local_master_has_yet_to_hear_of_says_so():
     file = SimpleNamespace(name_of_local=lambda local: f"local {local}", clusters=lambda: {
         0: SimpleNamespace(name="a")})
     role, number = world.masters[0].role, number_of(world)
-    view = machine_view(role, file, number, read_machine(role.facts.known[MACHINE, number].body))
+    view = machine_view(role, file, number, read_machine(role.facts.known[MACHINE, number].body), running_on(role))
     after = removed_view(role, file, number, view)
     assert (after.state, after.tasks, after.reason) == ("absent", 0, "removed")
     world.kill(world.locals[1])

@@ -49,7 +49,7 @@ def authority(tmp_path_factory):
 
 
 def entry_of(folder, authority, role, name, **how):
-    pair = authority.issue(role, name, **how)
+    pair = authority.issue(role, name, ["127.0.0.1"], **how)
     write_pair(folder, "own", pair)
     return TlsEntry("own.crt", "own.key", str(authority.folder / "ca.crt"), str(authority.folder / "ca.crl"))
 
@@ -197,7 +197,7 @@ def test_an_expired_certificate_is_refused_on_both_sides(tmp_path, authority, mo
     old = entry_of(tmp_path, authority, "global-master", "g0", days=1)
     with pytest.raises(InputError, match="has expired on"):
         CertificateTrust(old, tmp_path)
-    monkeypatch.setattr(CertificateTrust, "_checked", lambda self, *_: setattr(self, "end", 0.0) or Identity(
+    monkeypatch.setattr(CertificateTrust, "_checked", lambda self, *_: vars(self).update(end=0.0, serial=0) or Identity(
         "lab", "global-master", "g0"))
     with pytest.raises(LinkError, match="has expired or is not valid yet"):
         met(trust_of(tmp_path, authority, "local-master", "a"), CertificateTrust(old, tmp_path), (GLOBAL_MASTER, 0))

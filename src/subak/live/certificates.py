@@ -19,10 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from subak.errors import InputError
-from subak.live.identities import GLOBAL_MASTER, NAME, ROLES, WORKER, Identity, identity_in
+from subak.live.identities import GLOBAL_MASTER, NAME, ROLES, Identity, identity_in
 from subak.live.private_files import read_private, write_private
 
 AUTHORITY, KEY, REVOKED = "ca.crt", "ca.key", "ca.crl"  # in the folder of an authority
+ISSUED = "issued"  # copies of what was issued, so that it can be revoked when nobody has it any more
 EARLIER = datetime.timedelta(hours=2)  # by which a certificate begins: clocks of hosts differ
 AUTHORITY_DAYS, DAYS, COUNTS_DAYS_MAX = 3650, 365, 3650
 REVOKED_DAYS = 3650  # that a list of revoked certificates counts
@@ -67,6 +68,8 @@ class Authority:
         if role not in ROLES:
             raise InputError(f"ROLE: must be one of {', '.join(ROLES)}, not {role!r}")
         check_days(days)
+        if role == GLOBAL_MASTER and not hosts:
+            raise InputError("--host: a global master's certificate must name the hosts at which people reach it")
         identity = Identity(self.federation, role, name)
         if identity_in([identity.uri]) != identity:
             raise InputError(f"NAME: must be the name of a process, of letters, digits, '.', '_' and '-', not {name!r}")
@@ -81,7 +84,14 @@ class Authority:
                            critical=False)
             .add_extension(_issuer(self.certificate), critical=False)
             .sign(self.key, hashes.SHA256()))
-        return Pair(certificate.public_bytes(serialization.Encoding.PEM), _pem(key))
+        pem = certificate.public_bytes(serialization.Encoding.PEM)
+        write_private(self.folder / ISSUED / f"{stem_of(role, name)}-{certificate.serial_number:x}.crt", pem.decode(),
+                      mode=PUBLIC)
+        return Pair(pem, _pem(key))
+
+    def issued(self, stem: str) -> list[Path]:
+        """Return copies of all certificates that were issued to a process, called as `stem_of` does."""
+        return sorted(file for file in (self.folder / ISSUED).glob("*.crt") if file.stem.rpartition("-")[0] == stem)
 
     def revoke(self, certificate: x509.Certificate) -> None:
         """Put a certificate on the list of those that nobody may use any more. Raises InputError for another's."""
@@ -170,7 +180,7 @@ def shown(certificate: x509.Certificate) -> Shown:
 
 def stem_of(role: str, name: str) -> str:
     """Return how the files of a process's certificate are called."""
-    return name if role in (GLOBAL_MASTER, WORKER) else f"{role}-{name}"
+    return f"{role}-{name}"
 
 
 def write_pair(folder: Path, stem: str, pair: Pair) -> None:

@@ -105,7 +105,7 @@ class ClusterEntry(Struct, frozen=True, forbid_unknown_fields=True):
     removed: bool = False
 
 
-class QueueEntry(Struct, frozen=True, forbid_unknown_fields=True):
+class QueueEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A queue, and which global master serves it."""
 
     name: str
@@ -206,7 +206,7 @@ class TlsEntry(Struct, frozen=True, forbid_unknown_fields=True):
     revoked: str = ""  # a list of revoked certificates (a CRL in PEM)
 
 
-class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
+class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The file of a global master."""
 
     name: str
@@ -221,7 +221,7 @@ class GlobalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     socket: str = ""  # a file, where users of this host ask without a token; left out: people.sock in `data`
 
 
-class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
+class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The file of a local master, or of its standby."""
 
     cluster: str
@@ -235,7 +235,7 @@ class LocalMasterFile(Struct, frozen=True, forbid_unknown_fields=True):
     plaintext: bool = False  # whether it may speak in clear over a network
 
 
-class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True):
+class WorkerFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The file of a worker."""
 
     name: str
@@ -297,7 +297,7 @@ def _amount(value: object, place: str, words: str, parse: Callable[[str], int]) 
 
 def document_of(file: WorkerFile) -> dict[str, object]:
     """Return what `read` takes for the file of a worker."""
-    found = {name: value for name, value in msgspec.to_builtins(file).items() if value is not None}
+    found: dict[str, object] = msgspec.to_builtins(file)
     return {**found, "capacity": {name: print_amount(name, amount) for name, amount in file.capacity.items()}}
 
 

@@ -6,6 +6,7 @@ import typer
 
 from subak.cli.listed import LOOK
 from subak.report.console import echo
+from subak.report.number_text import counted
 
 app = typer.Typer(**LOOK)
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", show_default=False,
@@ -24,10 +25,10 @@ def authority() -> None:
     standby or worker.
 
     - `subak ca init ca --name lab` makes an authority for the federation lab.
-    - `subak ca issue ca worker w1` writes w1.crt and w1.key, for the host of the worker w1.
+    - `subak ca issue ca worker w1` writes worker-w1.crt and worker-w1.key, for the host of the worker w1.
     - `subak ca issue ca global-master g0 --host g0.example.org` names the host too, for people's HTTPS.
-    - `subak ca show w1.crt` says whose a certificate is, and until when.
-    - `subak ca revoke ca w1.crt` puts it on the list ca/ca.crl.
+    - `subak ca show worker-w1.crt` says whose a certificate is, and until when.
+    - `subak ca revoke ca worker-w1` puts all certificates of that worker on the list ca/ca.crl.
     """
 
 
@@ -60,10 +61,10 @@ def issue(
     days: Annotated[int, typer.Option("--days", metavar="N", help="How long it counts.")] = 365,
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where both files are written.")] = Path(),
 ) -> None:
-    """Issue a certificate with its key, as NAME.crt and NAME.key.
+    """Issue a certificate with its key, as ROLE-NAME.crt and ROLE-NAME.key.
 
-    A running process reads a new certificate from its file within seconds, without a restart. For a local master and
-    a standby, whose names are that of their cluster, the files are called ROLE-NAME.
+    A running process reads a new certificate from its file within seconds, without a restart: copy both files over the
+    old ones. Those of a global master need the host again.
 
     Example: `subak ca issue ca worker w1 --days 30`.
     """
@@ -79,7 +80,7 @@ def issue(
 def show(file: CertificateArgument) -> None:
     """Say whose a certificate is, until when it counts, and at which hosts.
 
-    Example: `subak ca show w1.crt`.
+    Example: `subak ca show worker-w1.crt`.
     """
     from subak.live.certificates import read_certificate, shown  # noqa: PLC0415  (see above)
 
@@ -92,14 +93,21 @@ def show(file: CertificateArgument) -> None:
 
 
 @app.command("revoke")
-def revoke(folder: FolderArgument, file: CertificateArgument) -> None:
-    """Put a certificate on the list of revoked ones, ca.crl, which you then copy to every host.
+def revoke(folder: FolderArgument,
+           file: Annotated[Path, typer.Argument(
+               metavar="ROLE-NAME|FILE.crt", show_default=False,
+               help="A process, all of whose certificates are revoked; or a certificate.")]) -> None:
+    """Put certificates on the list of revoked ones, ca.crl, which you then copy to every host, and to people.
 
     Processes whose [tls] says `revoked = "ca.crl"` read a new list within seconds, and end its connections.
 
-    Example: `subak ca revoke ca w1.crt`.
+    Example: `subak ca revoke ca worker-w1`.
     """
     from subak.live.certificates import REVOKED, Authority, read_certificate  # noqa: PLC0415  (see above)
 
-    Authority(folder).revoke(read_certificate(file))
-    echo(f"{folder / REVOKED}: {file} is on it; copy it to every host")
+    authority = Authority(folder)
+    files = authority.issued(str(file)) or [file]
+    for each in files:
+        authority.revoke(read_certificate(each))
+    count = counted(len(files), "certificate")
+    echo(f"{folder / REVOKED}: {count} of {file} on it; copy it to all hosts and to people")

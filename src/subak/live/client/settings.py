@@ -26,6 +26,7 @@ class ClientFile(Struct, frozen=True, forbid_unknown_fields=True):
     address: Annotated[str | list[str], Meta(description="Of one master, or of several.")] = []
     token_file: str = ""  # relative to the folder of this file
     ca: str = ""  # likewise: of the authorities that masters' certificates are of; left out: those of this machine
+    revoked: str = ""  # likewise: a list of revoked certificates (a CRL in PEM)
 
 
 class ClientSettings(Struct, frozen=True):
@@ -35,6 +36,7 @@ class ClientSettings(Struct, frozen=True):
     token: str
     folder: str = ""  # in which `subak up` keeps them, where it does
     ca: str = ""  # a file of the authorities that count for https; left out: those of this machine
+    revoked: str = ""  # a file of revoked certificates
 
     def __repr__(self) -> str:
         """Say all but the token."""
@@ -78,8 +80,10 @@ def read_settings(file: Path | None = None, environment: Mapping[str, str] = os.
     ca = environment.get(CA, "") if file is None or not named.ca else ""
     if not ca and said.ca:
         ca = str(source / Path(said.ca).expanduser())
+    revoked = str(source / Path(said.revoked).expanduser()) if said.revoked else ""
     is_kept = addresses == _several(said.address) and (source / PID).exists()
-    return ClientSettings(tuple(checked_address(each) for each in addresses), token, str(source) if is_kept else "", ca)
+    return ClientSettings(tuple(checked_address(each) for each in addresses), token, str(source) if is_kept else "", ca,
+                          revoked)
 
 
 def _no_token(file: Path | None, home: Path | None, has_address: bool) -> str:

@@ -189,9 +189,12 @@ class Transport:
         if self.context is None:
             try:
                 self.context = ssl.create_default_context(cafile=self.settings.ca or None)
+                if self.settings.revoked:
+                    self.context.load_verify_locations(self.settings.revoked)
+                    self.context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
             except OSError as error:
-                raise InputError(f"{self.settings.ca}: holds no certificates of authorities: "
-                                 f"{error.strerror or error}") from None
+                raise InputError(f"{self.settings.ca} {self.settings.revoked}: no certificates of authorities, or no "
+                                 f"list of revoked ones: {error.strerror or error}") from None
         return http.client.HTTPSConnection(host, place.port, timeout=self.timeout_s, context=self.context)
 
 

@@ -119,7 +119,7 @@ class CertificateTrust:
             raise InputError(f"{self.certificate}: names no process; its URI must be subak://FEDERATION/ROLE/NAME")
         if role and (found.identity.role, found.identity.name) != (role, name):
             raise InputError(f"{self.certificate}: is of {found.identity}, and one of {role} {name} is needed")
-        self.end = found.end.timestamp()
+        self.end, self.serial = found.end.timestamp(), found.serial
         if self.end <= time.time():
             raise InputError(f"{self.certificate}: has expired on {found.end:%Y-%m-%d}; issue another")
         return found.identity
@@ -139,6 +139,8 @@ class CertificateTrust:
             raise InputError(f"{self._files()}: do not fit: {error.reason or error}") from None
         except OSError as error:
             raise InputError(f"{self._files()}: {error.strerror}") from None
+        if self.serial in revoked:
+            raise InputError(f"{self.certificate}: was revoked by {self.list}; issue another")
         self.revoked = revoked
 
     def _files(self) -> str:
@@ -260,7 +262,7 @@ TLS_WORDS = {
 
 def _context(protocol: Any, asks: bool = True) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3 if asks else ssl.TLSVersion.TLSv1_2
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # a certificate names a process, wherever that is
     context.verify_mode = ssl.CERT_REQUIRED if asks else ssl.CERT_NONE
     return context

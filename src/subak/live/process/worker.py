@@ -36,6 +36,7 @@ from subak.live.tokens import JOIN, hash_of, read_token
 SOCKET = Path("agent", "socket")  # of the agent, in the folder of the worker
 AGENT_S = 10.0  # that an agent has to begin
 GUEST = WORKER, -1
+PEOPLES_UID = 1000  # from which on accounts are people's, and not the system's
 SUBMITTER, NOBODYS = "submitter", "nobody"  # words of run_as; an account that every Linux has
 TRY_AGAIN_S = 0.5
 
@@ -291,7 +292,8 @@ class Worker:
             self.say(f"{attempt.key}: {error}")
             self._refuse(attempt.key, str(error))
             return
-        self.agent.start(structs.replace(attempt, environment=self.environment | attempt.environment))
+        home = {"HOME": pwd.getpwuid(attempt.user.uid).pw_dir} if attempt.user is not None else {}
+        self.agent.start(structs.replace(attempt, environment=self.environment | home | attempt.environment))
 
     def _refuse(self, key: Key, words: str) -> None:
         """Let an attempt fail that no agent on this machine can run."""
@@ -366,7 +368,7 @@ def _own_account(submitter: str) -> User:
         user = _user(submitter)
     except InputError:
         return _user(NOBODYS)
-    return user if user.uid != 0 else _user(NOBODYS)
+    return user if user.uid >= PEOPLES_UID else _user(NOBODYS)
 
 
 def _runs_as(file: WorkerFile, own: int) -> str:

@@ -67,6 +67,9 @@ class Home:
         self.is_new = not (folder / FEDERATION).exists()
         if not self.is_new:
             _refuse(folder, wish)
+        elif any(next(folder.glob(f"{role}-*.toml"), None) for role in KINDS):
+            raise InputError(f"{folder}: has files of processes and no {FEDERATION}: copy that of another host here, "
+                             "it is the same on all")
         files = _checked(folder, wish, first_port) if self.is_new else {}
         _make(folder)
         self.lock = lock_of(folder)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from subak.errors import InputError
-from subak.live.certificates import AUTHORITY, DAYS, REVOKED, Authority, check_days, make_authority, write_pair
+from subak.live.certificates import AUTHORITY, DAYS, REVOKED, Authority, check_days, make_authority, stem_of, write_pair
 from subak.live.client.settings import CLIENT
 from subak.live.config import ADDRESS, FederationFile, check, decoded
 from subak.live.identities import GLOBAL_MASTER, LOCAL_MASTER, NAME, STANDBY, WORKER
@@ -188,7 +188,7 @@ def _write_all(folder: Path, spread: Spread, days: int, text: str, processes: Se
     make_token(people / TOKEN, PEOPLE)
     _copy_public(authority, people)
     (people / CLIENT).write_text(f'address = [{", ".join(map(toml_text, http))}]\n'
-                                 f'token_file = "{TOKEN}"\nca = "{AUTHORITY}"\n')
+                                 f'token_file = "{TOKEN}"\nca = "{AUTHORITY}"\nrevoked = "{REVOKED}"\n')
     by_host: dict[str, list[Process]] = {host.name: [] for host in spread.hosts}
     for process in processes:
         by_host[process.host].append(process)
@@ -207,7 +207,7 @@ def _write_host(folder: Path, host: Host, processes: Sequence[Process], authorit
     for process in processes:
         (folder / process.file).write_text(process.text)
         hosts = [host.address] if process.role == GLOBAL_MASTER else []
-        write_pair(folder, f"{process.role}-{process.name}",
+        write_pair(folder, stem_of(process.role, process.name),
                    authority.issue(process.role, process.name, hosts, days))
         (units / f"subak-{_member(process.role, process.name)}.service").write_text(_unit(process))
     names = " ".join(f"subak-{_member(each.role, each.name)}.service" for each in processes)

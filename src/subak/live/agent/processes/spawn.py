@@ -15,6 +15,7 @@ from subak.live.agent.processes.proc import AGENT
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126  # as shells have it
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+GO_TO = 'cd -- "$0" && exec "$@"'
 ENTER = 'echo 0 > "$0" && exec "$@"'
 
 
@@ -27,7 +28,7 @@ def begin(attempt: AttemptToRun, identity: str, files: tuple[int, int, int], gro
         if problem is not None:
             return problem
         process = subprocess.Popen(
-            [*entering(group), *becoming(attempt), *attempt.command], env=variables, cwd=attempt.folder,
+            [*entering(group), *becoming(attempt), *attempt.command], env=variables, cwd=_first_folder(attempt),
             stdin=files[0], stdout=files[1], stderr=files[2], close_fds=False, start_new_session=True,
             umask=attempt.umask)
     except OSError as error:
@@ -51,7 +52,12 @@ def becoming(attempt: AttemptToRun) -> list[str]:
         return []
     groups = ["--groups", ",".join(map(str, attempt.user.groups))] if attempt.user.groups else ["--clear-groups"]
     return ["setpriv", "--reuid", str(attempt.user.uid), "--regid", str(attempt.user.gid), *groups,
-            "--inh-caps=-all", "--"]
+            "--inh-caps=-all", "--", "/bin/sh", "-c", GO_TO, attempt.folder]
+
+
+def _first_folder(attempt: AttemptToRun) -> str:
+    """Return the folder in which a process is begun: another user enters its own, for it may not be allowed to."""
+    return "/" if becoming(attempt) else attempt.folder
 
 
 def entering(group: Path | None) -> list[str]:
