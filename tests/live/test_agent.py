@@ -350,6 +350,20 @@ def test_an_attempt_runs_as_another_user(shared):
 
 
 @needs_root
+def test_a_folder_is_entered_as_the_user(shared):
+    """Root enters every folder: what lies below one that is closed to others must stay out of reach."""
+    closed, user = shared.here / "closed", User(65534, 65534)
+    below = closed / "below"
+    below.mkdir(parents=True)
+    (below / "secret").write_text("secret")
+    closed.chmod(0o700)
+    assert not shared.run(shell(501, "cat secret", user=user, folder=str(below))).is_good
+    assert "secret" not in shared.text(501)
+    assert shared.run(shell(502, "pwd; echo $0 $1", "a b", "-n", user=user, folder=str(shared.here))).is_good
+    assert shared.text(502) == f"{shared.here}\na b -n\n"
+
+
+@needs_root
 def test_a_user_without_other_groups_has_none(machine):
     machine.up(prefix=("setpriv", "--groups", "0,65531"))
     assert machine.run(shell(1, "id -G", user=User(65534, 65534))).is_good

@@ -10,8 +10,9 @@ from subak.live.client.settings import read_settings
 from subak.live.config import FederationFile, GlobalMasterFile, LocalMasterFile, WorkerFile, read
 from subak.live.identities import Identity
 from subak.live.process.trust import CertificateTrust
-from subak.live.up.folder import members_of
+from subak.live.up.folder import Home, members_of
 from subak.live.up.hosts import Cluster, Host, Spread, parse_clusters, parse_hosts, parse_masters, processes_of, write
+from subak.live.up.plan import Wish
 
 HOSTS = parse_hosts("h1=10.0.0.1,h2=10.0.0.2,h3=fd00::3,h4=node4.example.org")
 KINDS = {"global-master": GlobalMasterFile, "local-master": LocalMasterFile, "worker": WorkerFile}
@@ -109,6 +110,16 @@ def test_clusters_that_cannot_be_are_refused(text, words):
 def test_global_masters_that_cannot_be_are_refused(text, words):
     with pytest.raises(InputError, match=words):
         parse_masters(text, HOSTS)
+
+
+def test_files_of_processes_without_the_federations_file_are_no_new_federation(tmp_path):
+    write(tmp_path / "lab", spread_of())
+    host = tmp_path / "lab" / "h3"
+    (host / "federation.toml").unlink()
+    before = sorted(host.rglob("*"))
+    with pytest.raises(InputError, match="has files of processes and no federation"):
+        Home(host, Wish())
+    assert sorted(host.rglob("*")) == before
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path):

@@ -1,5 +1,6 @@
 """A federation of real processes with certificates: people are answered over HTTPS, wherever their jobs are kept."""
 import http.client
+import shutil
 import socket
 import ssl
 
@@ -8,6 +9,7 @@ from msgspec import json, structs
 
 from live_federation import Federation, until
 from subak.live.api.errors import UnauthorizedError, UnavailableError
+from subak.live.certificates import Authority, read_certificate
 from subak.live.client.client import Client
 
 
@@ -66,9 +68,18 @@ def test_a_head_that_never_comes_does_not_hold_others_up(federation):
         wire.close()
 
 
-def test_what_a_revoked_worker_had_goes_on_elsewhere_and_it_is_lost(federation):
-    from subak.live.certificates import read_certificate
+def test_people_refuse_a_revoked_global_master(federation, tmp_path):
+    ca = tmp_path / "ca"
+    shutil.copytree(federation.authority.folder, ca)
+    Authority(ca).revoke(read_certificate(federation.folder / "g0.crt"))
+    settings = structs.replace(federation.settings(federation.http[0]), revoked=str(ca / "ca.crl"))
+    with Client(settings, patience_s=0.0) as client, pytest.raises(UnavailableError, match="revoked"):
+        client.health()
+    with Client(structs.replace(settings, addresses=(f"https://{federation.http[1]}",))) as client:
+        assert client.health().state == "ready"
 
+
+def test_what_a_revoked_worker_had_goes_on_elsewhere_and_it_is_lost(federation):
     federation.authority.revoke(read_certificate(federation.folder / "w0.crt"))
     with federation.client() as client:
         until(lambda: [machine.state for machine in client.machines()] == ["lost"], 40.0)

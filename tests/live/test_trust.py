@@ -2,6 +2,8 @@
 import asyncio
 import datetime
 import ssl
+import subprocess
+import sys
 
 import pytest
 from cryptography import x509
@@ -254,7 +256,30 @@ def test_an_authority_is_made_once_and_keeps_its_key_private(tmp_path):
         Authority(tmp_path)
 
 
+def test_all_that_a_process_ever_had_is_revoked_by_its_name(tmp_path):
+    made = make_authority(tmp_path, "lab")
+    for name in ("w1", "w1", "w1-2"):
+        made.issue("worker", name)
+    kept = {stem: made.issued(stem) for stem in ("worker-w1", "worker-w1-2", "worker-w")}
+    assert [len(files) for files in kept.values()] == [2, 1, 0]
+    done = subprocess.run([sys.executable, "-m", "subak", "ca", "revoke", tmp_path, "worker-w1"], capture_output=True,
+                          text=True, check=True)
+    assert "2 certificates of worker-w1 on it" in done.stdout
+    assert read_revoked(tmp_path / "ca.crl") == {read_certificate(file).serial_number for file in kept["worker-w1"]}
+
+
+def test_a_process_refuses_its_own_revoked_certificate(tmp_path):
+    own = make_authority(tmp_path / "ca", "lab")
+    made = trust_of(tmp_path, own, "worker", "w3")
+    own.revoke(read_certificate(made.certificate))
+    with pytest.raises(InputError, match="was revoked by"):
+        CertificateTrust(TlsEntry("own.crt", "own.key", str(own.folder / "ca.crt"), str(own.folder / "ca.crl")),
+                         made.certificate.parent)
+    assert "was revoked by" in made.refresh()
+
+
 @pytest.mark.parametrize(("how", "words"), [
+    (("global-master", "g0"), "--host: a global master's certificate must name"),
     (("master", "g0"), "ROLE: must be one of"), (("worker", "a/b"), "NAME: must be"), (("worker", ""), "NAME: must be"),
     (("worker", "w", ["a b"]), "--host: must be"), (("worker", "w", [], 0), "--days: must be from 1 to 3650"),
 ])
