@@ -181,9 +181,9 @@ def clipped_seconds(name: str, when: str, days: Days, *, begins: bool) -> tuple[
         first_day, last_day = calendar.day(0.0), calendar.day(last)
         until = max(last, _day_end(calendar, last_day))
         if begins and seconds < 0 and when != first_day:
-            return 0.0, f"{name}: the trace begins later than {when}, so the window does too: on {first_day}"
+            return 0.0, f"{name}: the trace begins later than {when}: cut to its first day, {first_day}"
         if not begins and seconds > until:
-            return until, f"{name}: the trace ends before {when}, so the window does too: with {last_day}"
+            return until, f"{name}: the trace ends before {when}: cut to its last day, {last_day}"
     return seconds_of(name, when, calendar, last), ""
 
 

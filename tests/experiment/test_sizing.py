@@ -535,7 +535,9 @@ def test_the_waits_of_the_log_stand_beside_those_of_the_sizes(run, tmp_path):
     part = logged(tmp_path / "V", [*range(1, 10), None])
     said = " ".join(run("size", part, *asked)[1].split())
     assert "wait.p90 9 s; wait.max 9 s, of the 9 of 10 tasks whose start it knows." in said
-    assert "The log itself" not in run("size", whole, *asked, "--load", 2)[1]  # it is of another load
+    grown = run("size", whole, *asked, "--load", 2)[1]
+    assert "The log itself" not in grown  # it is of another load
+    assert "At 2 times the load there is no log to set the simulation beside: size without --load says" in grown
     assert "The log itself" not in run("size", logged(tmp_path / "U", [None] * 3), *asked)[1]
 
 

@@ -188,8 +188,8 @@ def test_a_reader_that_says_what_time_0_is_writes_it(tmp_path, name):
     begin = calendar.text(0.0)
     cut = msgspec.structs.replace(options, from_date=begin, until_date=f"{begin[:10]}T23:59:59")
     assert len(READERS[name].read(tmp_path / trace.source, cut, ignore_progress).workload.tasks)
-    with pytest.raises(InputError, match=r"^--from: must be a date from .* not 1999-01-01$"):
-        READERS[name].read(tmp_path / trace.source, msgspec.structs.replace(options, from_date="1999-01-01"),
+    with pytest.raises(InputError, match=r"^--until: must be a date from .* not 1999-01-01$"):
+        READERS[name].read(tmp_path / trace.source, msgspec.structs.replace(options, until_date="1999-01-01"),
                            ignore_progress)
 
 
@@ -209,7 +209,16 @@ def test_a_slice_by_dates(tmp_path):
     assert cut.tasks["arrival"].to_list() == expected["arrival"].to_list()
     assert cut.provenance.notes["options"] == whole.provenance.notes["options"] | {"from": begin, "until": end}
     with pytest.raises(InputError, match=r"--until: must be a date from 2024-03-28 to 2024-04-01 \(by the trace"):
-        accounting(tmp_path, until_date="2025-01-01")
+        accounting(tmp_path, until_date="2023-01-01")
+
+
+def test_a_slice_beyond_the_trace_is_cut_to_it(tmp_path, caplog):
+    """A month of which the dump holds a part."""
+    whole = accounting(tmp_path, PARIS)
+    cut = accounting(tmp_path, PARIS, from_date="2024-03-01", until_date="2024-05-01")
+    assert cut.tasks["arrival"].to_list() == whole.tasks["arrival"].to_list()
+    assert caplog.messages == ["--from: the trace begins later than 2024-03-01: cut to its first day, 2024-03-28",
+                               "--until: the trace ends before 2024-05-01: cut to its last day, 2024-04-01"]
 
 
 def test_times_that_are_no_calendar_any_more(tmp_path):
@@ -274,8 +283,8 @@ def test_a_window_is_cut_to_the_trace_with_a_note(folder, caplog):
     assert not caplog.messages
     assert window(measure_from="2024-03-01", measure_until="2024-05-01") == (0.0, end)
     assert caplog.messages == [
-        "--measure-from: the trace begins later than 2024-03-01, so the window does too: on 2024-03-28",
-        "--measure-until: the trace ends before 2024-05-01, so the window does too: with 2024-04-01"]
+        "--measure-from: the trace begins later than 2024-03-01: cut to its first day, 2024-03-28",
+        "--measure-until: the trace ends before 2024-05-01: cut to its last day, 2024-04-01"]
     assert window(measure_until="2024-04-03") == (None, end) and len(caplog.messages) == 1
     for outside in ({"measure_from": "2024-05-01"}, {"measure_until": "2024-03-01"}):
         with pytest.raises(InputError, match="must be a date from 2024-03-28 to 2024-04-01"):

@@ -173,6 +173,7 @@ class Sizing(msgspec.Struct, frozen=True):
     replays: tuple[str, ...] = ()  # of each answer the command that replays the log; empty where there is none
     may_share: bool = False  # some machine holds several nodes of one job
     window: str = ""  # in words, where it was asked for
+    has_log: bool = False  # whether the workload knows when its tasks started
 
 
 def best_of(answers: Sequence[Sized]) -> int | None:

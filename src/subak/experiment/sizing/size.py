@@ -93,7 +93,8 @@ def size(
                   knows,
                   log, tuple(_replay(scenario, each) for each in answers),
                   any(may_share(workload, window, each.fleet.capacity) for each in candidates),
-                  window.why if scenario.measure_from is not None or scenario.measure_until is not None else "")
+                  window.why if scenario.measure_from is not None or scenario.measure_until is not None else "",
+                  "recorded_start" in workload.tasks.columns)
 
 
 def _with_log(found: Sized, sizes: "_Sizes", objectives: list[Objective], machines: int | None) -> Sized:

@@ -15,6 +15,9 @@ def beside_log(sizing: Sizing, answer: Sized) -> Iterator[str]:
     """Say what the objectives came to in the log, how much it held at once, and how near the simulation is to it."""
     log = sizing.recorded
     if log is None:
+        if sizing.has_log and sizing.load != 1.0:
+            yield (f"At {sizing.load:g} times the load there is no log to set the simulation beside: size without "
+                   "--load says whether it reproduces the log.")
         return
     said = "; ".join(f"{each.measure}.{each.statistic} {value_text(each)(value)}"
                      for each, value in zip(objectives_of(sizing), log.values, strict=True))

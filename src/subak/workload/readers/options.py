@@ -1,9 +1,10 @@
 """The options of a conversion."""
+import logging
 from typing import Literal
 
 import msgspec
 
-from subak.dates import Calendar, seconds_of
+from subak.dates import Calendar, Days, clipped_seconds
 from subak.errors import InputError
 from subak.resources import AMOUNT_MAX
 
@@ -76,7 +77,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def placed(self, calendar: Calendar | None, last: float) -> "Options":
         """Return the options with seconds in the place of dates; *last* is the trace's last arrival, in seconds.
 
-        Raises InputError where the trace has no calendar, and for a date outside of its days.
+        A slice is cut to the trace's days, with a warning. Raises InputError where the trace has no calendar, and where
+        nothing of it is in the slice.
         """
         names = {"from_date": ("--from", "arrival_min"), "until_date": ("--until", "arrival_end")}
         found: dict[str, object] = {}
@@ -86,7 +88,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 raise InputError(f"{option}: must be a time since the trace's begin such as 2d, not {when}: this trace "
                                  "has no dates")
             if when:
-                found |= {field: seconds_of(option, when, calendar, last), name: ""}
+                seconds, note = clipped_seconds(option, when, Days(calendar, last), begins=name == "from_date")
+                if note:
+                    logging.getLogger("subak").warning(note)
+                found |= {field: seconds, name: ""}
         return msgspec.structs.replace(self, **found)
 
 
