@@ -26,7 +26,7 @@ BUILDER = "build==1.6.1"  # makes a wheel from the sdist that it has made
 SAMPLE_TASKS = 145_459
 # Where modules may need what an extra of pyproject.toml installs: a room or a module, and what it may lack.
 EXTRAS = {
-    "subak.live": {"yaml", "litestar", "uvicorn", "httptools", "uvloop"},
+    "subak.live": {"yaml", "litestar", "uvicorn", "httptools", "uvloop", "cryptography", "prometheus_client"},
     "subak.gym": {"gymnasium"},
     "subak.experiment.tuning": {"optuna"}, "subak.report.tuning": {"optuna"}, "subak.cli.commands.tune": {"optuna"},
 }

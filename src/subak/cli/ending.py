@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from subak import exit_codes
 
 INTERRUPTION = "interrupted; nothing was written"
-OF_LIVE = ("yaml", "litestar", "uvicorn", "httptools", "uvloop")  # what the extra `live` installs
+# What the extra `live` installs.
+OF_LIVE = ("yaml", "litestar", "uvicorn", "httptools", "uvloop", "cryptography", "prometheus_client")
 
 
 class CommandEndedError(Exception):
