@@ -188,6 +188,12 @@ def test_a_new_certificate_serves_without_a_restart_and_a_bad_one_does_not(tmp_p
     write_pair(folder, "own", authority.issue("worker", "w3"))
     assert "is of worker w3 of lab, and one of local-master a is needed; what was read before" in made.refresh()
     assert made.refresh() == ""  # said once
+    pair = authority.issue("local-master", "a")
+    made.certificate.write_bytes(pair.certificate)  # without its key, as between two files that are copied
+    assert "do not fit" in made.refresh()
+    met(made, client, (GLOBAL_MASTER, 0), 0)
+    made.key.write_bytes(pair.key)
+    assert made.refresh() == "certificates were read anew"
     made.certificate.write_text("nothing")
     assert "holds no certificate" in made.refresh()
     met(made, client, (GLOBAL_MASTER, 0), 0)

@@ -119,9 +119,9 @@ class CertificateTrust:
             raise InputError(f"{self.certificate}: names no process; its URI must be subak://FEDERATION/ROLE/NAME")
         if role and (found.identity.role, found.identity.name) != (role, name):
             raise InputError(f"{self.certificate}: is of {found.identity}, and one of {role} {name} is needed")
-        self.end, self.serial = found.end.timestamp(), found.serial
-        if self.end <= time.time():
+        if found.end.timestamp() <= time.time():
             raise InputError(f"{self.certificate}: has expired on {found.end:%Y-%m-%d}; issue another")
+        self.end, self.serial = found.end.timestamp(), found.serial
         return found.identity
 
     def _load(self) -> None:
@@ -129,9 +129,10 @@ class CertificateTrust:
 
         if read_private(self.key) is None:  # raises for one that others may read
             raise InputError(f"{self.key}: No such file or directory")
-        revoked = read_revoked(self.list) if self.list is not None else frozenset()
+        self.revoked = revoked = read_revoked(self.list) if self.list is not None else frozenset()
+        probe = _context(ssl.PROTOCOL_TLS_SERVER)  # a context that refuses a pair is left without its former one
         try:
-            for context in (self.server, self.client, self.people):
+            for context in (probe, self.server, self.client, self.people):
                 context.load_cert_chain(self.certificate, self.key)
                 if context.verify_mode == ssl.CERT_REQUIRED:
                     context.load_verify_locations(self.ca)
@@ -141,7 +142,6 @@ class CertificateTrust:
             raise InputError(f"{self._files()}: {error.strerror}") from None
         if self.serial in revoked:
             raise InputError(f"{self.certificate}: was revoked by {self.list}; issue another")
-        self.revoked = revoked
 
     def _files(self) -> str:
         return f"{self.certificate}, {self.key}, {self.ca}"
@@ -180,8 +180,7 @@ class CertificateTrust:
 
     def problem(self, side: str, nonce: bytes, peer: Peer, proof: bytes, transport: BaseTransport) -> str:
         """Return why the other end's certificate is not that of *peer*, or nothing."""
-        shown = transport.get_extra_info("peercert") or {}
-        found = identity_in(value for kind, value in shown.get("subjectAltName", ()) if kind == "URI")
+        found = _identity_of(transport)
         if found is None:
             return "its certificate names no process of a federation"
         if found.federation != self.me.federation:
@@ -196,8 +195,7 @@ class CertificateTrust:
 
     def name_of(self, transport: BaseTransport) -> str:
         """Return the name in a peer's certificate."""
-        shown = transport.get_extra_info("peercert") or {}
-        found = identity_in(value for kind, value in shown.get("subjectAltName", ()) if kind == "URI")
+        found = _identity_of(transport)
         return found.name if found else ""
 
     def is_over(self, transport: BaseTransport) -> bool:
@@ -205,6 +203,11 @@ class CertificateTrust:
         shown = transport.get_extra_info("peercert") or {}
         return int(shown.get("serialNumber", "0"), 16) in self.revoked or \
             ssl.cert_time_to_seconds(shown["notAfter"]) <= time.time()
+
+
+def _identity_of(transport: BaseTransport) -> Identity | None:
+    shown = transport.get_extra_info("peercert") or {}
+    return identity_in(value for kind, value in shown.get("subjectAltName", ()) if kind == "URI")
 
 
 def role_of(peer: Peer) -> str:
